@@ -1,0 +1,45 @@
+"""kernelstream: nonlinear models learned from streams with kernels, one example at a time, in bounded memory."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .algorithms import ALGORITHMS, FOGD, NOGD, OGD, Perceptron, make
+from .learner import Learner
+from .tasks import Binary, Multiclass, Regression
+
+if TYPE_CHECKING:
+    from .estimators import OnlineKernelClassifier, OnlineKernelRegressor
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ALGORITHMS",
+    "FOGD",
+    "NOGD",
+    "OGD",
+    "Binary",
+    "Learner",
+    "Multiclass",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
+    "Perceptron",
+    "Regression",
+    "load",
+    "make",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes most of a second to import; only its face needs it.
+    if name in ("OnlineKernelClassifier", "OnlineKernelRegressor"):
+        from . import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor":
+    """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file."""
+    from .estimators import load_estimator
+
+    return load_estimator(path)

@@ -1,0 +1,207 @@
+"""The only file that knows Numba: compiled functions, pointers to them, dispatch, and the cache on disk.
+
+Everything else is plain Python that runs interpreted too (``NUMBA_DISABLE_JIT=1``), with the same results.
+
+Numba's own cache does not notice that a callee in another file changed, so the cache directory carries a digest of
+the package's sources. Without a writable directory nothing is cached and nothing fails. ``KERNELSTREAM_CACHE`` names
+another place.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite.ir as ir
+import numba
+import numpy as np
+from numba.extending import intrinsic, overload
+
+INTERPRETED = bool(numba.config.DISABLE_JIT)
+
+# Contraction into fused multiply-adds is the only freedom that is given everywhere: it does not depend on how a
+# stream is cut into blocks. Reductions may also be reordered, which is what lets LLVM vectorise a sum.
+_CONTRACT = {"contract"}
+_REASSOCIATE = {"contract", "reassoc", "nsz"}
+_OPTIONS = {"fastmath": _CONTRACT, "error_model": "numpy", "_nrt": False}
+
+
+def _source_digest() -> str:
+    root = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory() -> str | None:
+    """A directory that can be written now, or None."""
+    named = os.environ.get("KERNELSTREAM_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    try:
+        base = Path(named) if named else Path.home() / ".cache"
+        directory = base / "kernelstream" / _source_digest()
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            return str(directory)
+    except (OSError, RuntimeError):
+        return None
+
+
+CACHE_DIRECTORY = _cache_directory()
+_numba_settings = threading.RLock()
+
+
+@contextlib.contextmanager
+def _our_cache() -> Iterator[bool]:
+    """Point Numba at our directory while one function is declared, and put its setting back."""
+    with _numba_settings:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = CACHE_DIRECTORY or before
+        try:
+            yield CACHE_DIRECTORY is not None
+        finally:
+            numba.config.CACHE_DIR = before
+
+
+def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
+    with _our_cache() as cache:
+        return numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile on first call."""
+    return _jit(function, _CONTRACT)
+
+
+def reduction(function: Callable[..., Any]) -> Any:
+    """Compile on first call; sums in it may be reordered."""
+    return _jit(function, _REASSOCIATE)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A small function that becomes part of each compiled function that calls it."""
+    return numba.njit(inline="always", **_OPTIONS)(function)
+
+
+def by_record(declaration: Callable[..., Any]) -> Any:
+    """A function whose body is chosen by the record type of its first argument, at compile time.
+
+    ``@declaration.register(Record)`` adds a body.
+    """
+    bodies: dict[type, Callable[..., Any]] = {}
+
+    @functools.wraps(declaration)
+    def dispatch(first: Any, *rest: Any) -> Any:
+        return bodies[type(first)](first, *rest)
+
+    def register(record: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def add(body: Callable[..., Any]) -> Callable[..., Any]:
+            bodies[record] = body
+            return body
+
+        return add
+
+    def choose(first: Any, *rest: Any) -> Any:
+        return bodies.get(getattr(first, "instance_class", None))
+
+    dispatch.register = register  # type: ignore[attr-defined]
+    overload(dispatch, strict=False, jit_options=_OPTIONS)(choose)
+    return dispatch
+
+
+def by_precision(single: Callable[..., Any], double: Callable[..., Any]) -> Any:
+    """A function with one body for float32 and one for float64, chosen by its first argument (scalar or array)."""
+
+    def dispatch(first: Any, *rest: Any) -> Any:
+        return (single if first.dtype == np.float32 else double)(first, *rest)
+
+    def choose(first: Any, *rest: Any) -> Any:
+        return single if getattr(first, "dtype", first) == numba.float32 else double
+
+    overload(dispatch, strict=False, jit_options=_OPTIONS)(choose)
+    return dispatch
+
+
+_interpreted_pointers: list[Callable[..., Any]] = []
+
+
+class Pointer:
+    """A function that compiled code calls through an address, so that new ones need no recompilation of the caller.
+
+    It also keeps what is compiled small: Numba optimises a callee anew inside every caller, a pointer's target once.
+
+    ``arguments`` spells the types, one letter each: ``r`` a vector of reals and ``m`` a matrix of them (of the dtype asked
+    for), ``w`` a vector of float64, ``x`` a vector of integers, ``d`` one float64, ``i`` one integer. The function returns
+    a float64 (``value=True``) or nothing; with ``sums`` its sums may be reordered. It is compiled when its address is
+    first asked for.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: str, *, value: bool, sums: bool = False):
+        self.function = function
+        self.arguments = arguments
+        self.value = value
+        self.fastmath = _REASSOCIATE if sums else _CONTRACT
+        self._compiled: dict[str, Any] = {}
+
+    def address(self, dtype: Any) -> int:
+        """Where the function lives in this process, for reals of ``dtype``."""
+        name = np.dtype(dtype).name
+        with _numba_settings:
+            if name not in self._compiled:
+                self._compiled[name] = self._lower(name)
+        kept = self._compiled[name]
+        return kept if isinstance(kept, int) else int(kept.address)
+
+    def _lower(self, name: str) -> Any:
+        if INTERPRETED:
+            _interpreted_pointers.append(self.function)
+            return len(_interpreted_pointers) - 1
+        real = getattr(numba, name)
+        letters = {
+            "r": real[::1],
+            "m": real[:, ::1],
+            "w": numba.float64[::1],
+            "x": numba.int64[::1],
+            "d": numba.float64,
+            "i": numba.int64,
+        }
+        returns = numba.float64 if self.value else numba.void
+        signature = returns(*(letters[a] for a in self.arguments))
+        with _our_cache() as cache:
+            # A function made inside another one has no place in a cache.
+            cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
+            return numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)(self.function)
+
+
+def _caller(returns: Any) -> Any:
+    """A function of compiled code that calls an address with the arguments given."""
+    if INTERPRETED:
+        return lambda address, *arguments: _interpreted_pointers[address](*arguments)
+
+    @intrinsic
+    def caller(typing_context: Any, address: Any, *arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            types = [context.get_value_type(a) for a in signature.args[1].types]
+            function = ir.FunctionType(context.get_value_type(signature.return_type), types)
+            target = builder.inttoptr(values[0], function.as_pointer())
+            answer = builder.call(target, [builder.extract_value(values[1], i) for i in range(len(types))])
+            return answer if returns != numba.void else context.get_dummy_value()
+
+        return returns(numba.int64, numba.types.BaseTuple.from_types(arguments)), generate
+
+    return caller
+
+
+call_for_value = _caller(numba.float64)
+call_for_effect = _caller(numba.void)
+
+
+def specialisations(function: Any) -> int:
+    """How many times a compiled function was compiled in this process (0 when interpreted)."""
+    return len(getattr(function, "signatures", ()))

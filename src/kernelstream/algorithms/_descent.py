@@ -1,0 +1,77 @@
+"""The gradient step that OGD, FOGD and NOGD share: loss, slope, step size, threshold."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._compile import inlined
+from ..engine import Algorithm
+from ..losses import BINARY, LOSSES, MULTICLASS, Loss, LossRecord, as_loss, slope
+from ..parameters import at_least, positive
+from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
+
+DEFAULT_LOSS = {BINARY: "hinge", MULTICLASS: "hinge", "regression": "squared"}
+
+
+class DescentRecord(NamedTuple):
+    loss: LossRecord
+    schedule: ScheduleRecord
+    regularization: float
+    threshold: float
+
+
+@dataclass
+class Descent(Algorithm):
+    """Parameters of every gradient learner.
+
+    loss: a name, a loss, or "auto" (hinge for classification, squared for regression).
+    learning_rate: a number or a schedule.
+    regularization: lambda of (lambda/2) ||f||^2, which shrinks the model by 1 - learning_rate * lambda each round.
+    threshold: no update while the loss is not above it (LSOKL Alg. 5 and 6; 0 updates whenever there is a slope).
+    """
+
+    loss: str | Loss = "auto"
+    learning_rate: float | Schedule = 0.5
+    regularization: float = 0.0
+    threshold: float = 0.0
+
+    def check(self) -> None:
+        super().check()
+        if self.loss != "auto":
+            as_loss(self.loss)
+        if not isinstance(self.learning_rate, Schedule):
+            positive(learning_rate=self.learning_rate)
+        at_least(0.0, regularization=self.regularization, threshold=self.threshold)
+        if as_schedule(self.learning_rate).rate * self.regularization > 1.0:
+            raise ValueError(
+                f"learning_rate * regularization = {as_schedule(self.learning_rate).rate * self.regularization:g} "
+                "exceeds 1: a round would turn the model's sign. Lower one of them."
+            )
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        names = [name for name, loss in LOSSES.items() if task in loss.tasks]
+        return tuple(sorted(names, key=lambda name: name != DEFAULT_LOSS[task]))
+
+    def descent(self, task: str, dtype: Any) -> DescentRecord:
+        loss = as_loss(DEFAULT_LOSS[task] if self.loss == "auto" else self.loss)
+        return DescentRecord(
+            loss.lower(task, dtype),
+            as_schedule(self.learning_rate).lower(),
+            float(self.regularization),
+            float(self.threshold),
+        )
+
+
+@inlined
+def take_slope(record, t, g, target, weight, scores):
+    """Begin round t + 1: write the loss's slope into g; return (loss, step size, step along g).
+
+    The step is 0 where there is nothing to move along.
+    """
+    t[()] += 1
+    eta = step_size(record.schedule, t[()])
+    loss = slope(record.loss, target, scores, g)
+    moves = loss > record.threshold or record.threshold == 0.0
+    active = False
+    for k in range(g.shape[0]):
+        active = active or g[k] != 0
+    return loss, eta, eta * weight if moves and active else 0.0

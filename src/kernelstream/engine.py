@@ -1,0 +1,149 @@
+"""The engine: lift what does not depend on the model for a chunk of rows, then predict and learn row by row.
+
+An algorithm is a spec (`Algorithm`, below) and the bodies of three functions that the engine calls from compiled code,
+chosen by the type of the algorithm's record: `lift`, `evaluate`, `step`. `run` is the only loop over examples.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ._compile import by_record, compiled
+from .kernels import Gaussian, Kernel
+from .parameters import Parameters
+from .rows import Spread, row_of, spread
+from .state import restored
+
+# A chunk's lifted rows should stay in the second-level cache.
+_CHUNK_BYTES = 256 * 1024
+_LONGEST_CHUNK = 256
+
+
+class Common(NamedTuple):
+    """The part of an algorithm's scratch that the engine knows."""
+
+    chunk: int  # rows that are lifted together, a multiple of 4
+    halt: np.ndarray  # 0-d; a step sets it to have `Algorithm.prepare` called before the next row
+    slope: np.ndarray  # (K,) the loss's gradient at the scores
+    spread: Spread
+
+
+def common(width: int, n_outputs: int, dtype: Any, lifted: int = 0) -> Common:
+    """Scratch for rows that lift to `lifted` numbers each."""
+    fitting = _CHUNK_BYTES // max(1, lifted * np.dtype(dtype).itemsize)
+    chunk = max(8, min(_LONGEST_CHUNK, fitting // 4 * 4))
+    return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), spread(width, dtype))
+
+
+class Shape(NamedTuple):
+    """What the state of a model is sized by."""
+
+    width: int
+    n_outputs: int
+    seed: int
+    dtype: Any
+
+
+@dataclass
+class Algorithm(Parameters):
+    """Base of all specs: what an algorithm file provides besides the three compiled bodies."""
+
+    kernel: Kernel = field(default_factory=Gaussian)
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    tasks: ClassVar[tuple[str, ...]]
+    bounded: ClassVar[bool]
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        """Names of the losses that can be chosen for a task; the first is the default."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
+
+    def settle(self, variance: float, n_features: int) -> Self:
+        """The spec with every data-dependent parameter fixed from the first block."""
+        return replace(self, kernel=self.kernel.settle(variance, n_features))
+
+    def lower(self, task: str, dtype: Any) -> Any:
+        """The record that compiled code reads."""
+        raise NotImplementedError
+
+    def init(self, shape: Shape) -> Any:
+        """The state before any example."""
+        raise NotImplementedError
+
+    def scratch(self, state: Any, shape: Shape) -> Any:
+        """Room for one run's intermediate results; nothing in it outlives a call."""
+        raise NotImplementedError
+
+    def prepare(self, record: Any, state: Any) -> Any:
+        """The state, made ready for more rows: called before each run and after each halt."""
+        return state
+
+    def grow(self, state: Any, shape: Shape) -> Any:
+        """The same function for more features or outputs."""
+        raise NotImplementedError
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
+        """The state that a model file holds; `ModelFileError` when compiled code could not run on it."""
+        return restored(self.init(shape), arrays)
+
+    def size(self, state: Any) -> int:
+        """Stored points or features."""
+        raise NotImplementedError
+
+    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+        """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""
+        raise NotImplementedError
+
+
+@by_record
+def lift(record, state, scratch, block, start, stop):
+    """Compute for the rows start .. stop-1 what does not depend on the model being learned."""
+
+
+@by_record
+def evaluate(record, state, scratch, x, scores):
+    """scores = f(x)."""
+
+
+@by_record
+def step(record, state, scratch, x, target, weight, scores):
+    """Learn from one example whose scores are known; return its loss."""
+
+
+@compiled
+def run(record, state, scratch, block, targets, weights, scores, losses, start):
+    """Predict, then learn, each row from `start` on. Return the next row to learn from, or -1 - t when row t's scores
+    are not finite (nothing was learned from it)."""
+    n = targets.shape[0]
+    while start < n:
+        stop = min(start + scratch.common.chunk, n)
+        lift(record, state, scratch, block, start, stop)
+        for t in range(start, stop):
+            x = row_of(block, t, t - start, scratch.common.spread)
+            evaluate(record, state, scratch, x, scores[t])
+            for k in range(scores.shape[1]):
+                if not np.isfinite(scores[t, k]):
+                    return -1 - t
+            losses[t] = step(record, state, scratch, x, targets[t], weights[t], scores[t])
+            if scratch.common.halt[()] != 0:
+                return t + 1
+        start = stop
+    return n
+
+
+@compiled
+def run_scores(record, state, scratch, block, scores):
+    """scores[t] = f(row t), learning nothing."""
+    n = scores.shape[0]
+    for start in range(0, n, scratch.common.chunk):
+        stop = min(start + scratch.common.chunk, n)
+        lift(record, state, scratch, block, start, stop)
+        for t in range(start, stop):
+            x = row_of(block, t, t - start, scratch.common.spread)
+            evaluate(record, state, scratch, x, scores[t])

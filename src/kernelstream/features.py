@@ -1,0 +1,213 @@
+"""f = W'z(x) for an explicit feature map z, and the maps: FourierMap and NystromMap.
+
+Sums over a row's features run in the order of the features, for one output column after another in SIMD, so that a row
+gets the same bits in a block of any height, and from dense and sparse storage alike. (A BLAS product does not: its
+summation order depends on the number of rows.)
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._compile import Pointer, call_for_effect, inlined
+from .elementary import sincos
+from .expansion import dot
+from .kernels import Kernel
+
+# Columns that are summed together: a tile of the map's matrix and of the sums stay in the first-level cache.
+COLUMNS = 256
+
+
+class FourierMap(NamedTuple):
+    """z(x) = (sin u_1'x, ..., sin u_D'x, cos u_1'x, ..., cos u_D'x)."""
+
+    frequencies: np.ndarray  # (d, D)
+
+
+def fourier_map(kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any) -> FourierMap:
+    return FourierMap(kernel.frequencies(seed, range(n_features), n_components).astype(dtype))
+
+
+def widened(map: FourierMap, kernel: Kernel, seed: int, n_features: int) -> FourierMap:
+    """The map for more features; what was drawn stays as it is."""
+    known, n_components = map.frequencies.shape
+    new = kernel.frequencies(seed, range(known, n_features), n_components)
+    return FourierMap(np.concatenate([map.frequencies, new.astype(map.frequencies.dtype)]))
+
+
+@inlined
+def _multiply_one(indices, values, matrix, lo, sums):
+    """sums = sum_p values[p] * matrix[indices[p], lo:]."""
+    n = sums.shape[0]
+    for j in range(n):
+        sums[j] = 0
+    for p in range(indices.shape[0]):
+        v = values[p]
+        u = matrix[indices[p], lo : lo + n]
+        for j in range(n):
+            sums[j] += v * u[j]
+
+
+@inlined
+def _multiply_four(x0, x1, x2, x3, matrix, lo, out):
+    """The same for four dense rows at once, four features at a time: a quarter of the traffic, the same bits."""
+    s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
+    n = min(COLUMNS, s0.shape[0])
+    for j in range(n):
+        s0[j] = s1[j] = s2[j] = s3[j] = 0
+    d = x0.shape[0]
+    p = 0
+    while p + 4 <= d:
+        a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
+        a0, b0, c0, e0 = x0[p], x0[p + 1], x0[p + 2], x0[p + 3]
+        a1, b1, c1, e1 = x1[p], x1[p + 1], x1[p + 2], x1[p + 3]
+        a2, b2, c2, e2 = x2[p], x2[p + 1], x2[p + 2], x2[p + 3]
+        a3, b3, c3, e3 = x3[p], x3[p + 1], x3[p + 2], x3[p + 3]
+        for j in range(n):
+            s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
+            s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
+            s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
+            s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+        p += 4
+    while p < d:
+        a = matrix[p, lo:]
+        a0, a1, a2, a3 = x0[p], x1[p], x2[p], x3[p]
+        for j in range(n):
+            s0[j] += a0 * a[j]
+            s1[j] += a1 * a[j]
+            s2[j] += a2 * a[j]
+            s3[j] += a3 * a[j]
+        p += 1
+
+
+def _multiply(shared, indptr, indices, values, start, n, matrix, out):
+    for lo in range(0, matrix.shape[1], COLUMNS):
+        i = 0
+        while shared == 1 and i + 4 <= n:
+            t = start + i
+            x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
+            x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
+            _multiply_four(x0, x1, x2, x3, matrix, lo, out[i : i + 4])
+            i += 4
+        while i < n:
+            a, b = indptr[start + i], indptr[start + i + 1]
+            present = indices if shared == 1 else indices[a:b]
+            _multiply_one(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
+            i += 1
+
+
+MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)
+
+
+@inlined
+def multiply(address, block, start, stop, matrix, out):
+    """out[i] = (row start + i of the block) times the matrix, for the rows up to `stop`; `address` is MULTIPLY's."""
+    call_for_effect(
+        address, block.shared, block.indptr, block.indices, block.values, start, stop - start, matrix, out
+    )
+
+
+def _products(rows, n, matrix, out):
+    """out[i, k] = <rows[i], matrix[k]> for i < n. Requires: rows and out have room for n rounded up to a multiple of 4.
+
+    Four rows are always taken together, the last ones with whatever lies behind them, so that the order in which a
+    product is summed does not depend on how many rows there are.
+    """
+    d, rank = matrix.shape[1], matrix.shape[0]
+    zero = out.dtype.type(0)
+    for i in range(0, n, 4):
+        x0, x1, x2, x3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        k = 0
+        while k + 4 <= rank:
+            m0, m1, m2, m3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = c0 = c1 = c2 = c3 = e0 = e1 = e2 = e3 = zero
+            for j in range(d):
+                a0 += x0[j] * m0[j]
+                a1 += x0[j] * m1[j]
+                a2 += x0[j] * m2[j]
+                a3 += x0[j] * m3[j]
+                b0 += x1[j] * m0[j]
+                b1 += x1[j] * m1[j]
+                b2 += x1[j] * m2[j]
+                b3 += x1[j] * m3[j]
+                c0 += x2[j] * m0[j]
+                c1 += x2[j] * m1[j]
+                c2 += x2[j] * m2[j]
+                c3 += x2[j] * m3[j]
+                e0 += x3[j] * m0[j]
+                e1 += x3[j] * m1[j]
+                e2 += x3[j] * m2[j]
+                e3 += x3[j] * m3[j]
+            out[i, k], out[i, k + 1], out[i, k + 2], out[i, k + 3] = a0, a1, a2, a3
+            out[i + 1, k], out[i + 1, k + 1], out[i + 1, k + 2], out[i + 1, k + 3] = b0, b1, b2, b3
+            out[i + 2, k], out[i + 2, k + 1], out[i + 2, k + 2], out[i + 2, k + 3] = c0, c1, c2, c3
+            out[i + 3, k], out[i + 3, k + 1], out[i + 3, k + 2], out[i + 3, k + 3] = e0, e1, e2, e3
+            k += 4
+        while k < rank:
+            m0 = matrix[k]
+            a0 = b0 = c0 = e0 = zero
+            for j in range(d):
+                a0 += x0[j] * m0[j]
+                b0 += x1[j] * m0[j]
+                c0 += x2[j] * m0[j]
+                e0 += x3[j] * m0[j]
+            out[i, k], out[i + 1, k], out[i + 2, k], out[i + 3, k] = a0, b0, c0, e0
+            k += 1
+
+
+PRODUCTS = Pointer(_products, "mimm", value=False, sums=True)
+
+
+def _sincos_rows(projected, n, z):
+    width = projected.shape[1]
+    for i in range(n):
+        sincos(projected[i], z[i, :width], z[i, width:])
+
+
+SINCOS = Pointer(_sincos_rows, "mim", value=False)
+
+
+class FourierRecord(NamedTuple):
+    """Where the compiled parts of the map are."""
+
+    multiply: int
+    sincos: int
+
+
+def fourier_record(dtype: Any) -> FourierRecord:
+    return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
+
+
+@inlined
+def fourier_features(record, map, block, start, stop, projected, z):
+    """z[i] = z(row start + i of the block); `projected` is scratch."""
+    multiply(record.multiply, block, start, stop, map.frequencies, projected)
+    call_for_effect(record.sincos, projected, stop - start, z)
+
+
+@inlined
+def evaluate_linear(weights, z, scores):
+    """scores = W'z."""
+    for k in range(scores.shape[0]):
+        scores[k] = dot(weights[k], z)
+
+
+@inlined
+def descend(weights, step, g, z):
+    """W = W - step * g z'. Outputs without slope are not touched."""
+    for k in range(g.shape[0]):
+        if g[k] != 0:
+            c = weights.dtype.type(step * g[k])
+            w = weights[k]
+            for j in range(w.shape[0]):
+                w[j] -= c * z[j]
+
+
+@inlined
+def shrink(weights, factor):
+    """W = factor * W."""
+    c = weights.dtype.type(factor)
+    for k in range(weights.shape[0]):
+        w = weights[k]
+        for j in range(w.shape[0]):
+            w[j] *= c

@@ -1,0 +1,356 @@
+"""Kernels: each one a metric, one line of mathematics on it, and (shift-invariant ones) a spectral sampler.
+
+A kernel of your own is a subclass like those below: a dataclass with its parameters, the `metric` that it is a function
+of, the numbers that its formula needs (`constants`), and `formula(constants, row)`, which turns a row of metric values
+into kernel values in place. It is compiled on first use and runs at the speed of the built-in ones; write literals as
+``one = row.dtype.type(1)`` where float32 speed matters.
+
+``gamma="scale"`` is settled on the first block as 1 / (number of features * variance of X).
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaincinv, ndtri
+
+from . import rng
+from ._compile import Pointer, call_for_effect, inlined
+from .elementary import exp
+from .parameters import Parameters, at_least, one_of, positive, whole
+
+DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
+
+# What a key's random numbers are for.
+_FREQUENCY, _MIXTURE = range(2)
+
+
+class KernelRecord(NamedTuple):
+    """What compiled code sees of a kernel."""
+
+    metric: int
+    formula: int  # address of the kernel's own formula
+    constants: np.ndarray
+    tile: int  # address of `_kernel_tile`
+
+
+@dataclass
+class Kernel(Parameters):
+    """Base of all kernels."""
+
+    metric: ClassVar[int]
+    shift_invariant: ClassVar[bool] = False
+    _pointer: ClassVar[Pointer]
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "formula" in cls.__dict__:
+            cls._pointer = Pointer(cls.formula, "rr", value=False)
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        """Replace the metric values in `row` by kernel values."""
+        raise NotImplementedError
+
+    def constants(self) -> tuple[float, ...]:
+        """The numbers that `formula` uses."""
+        raise NotImplementedError
+
+    def settle(self, variance: float, n_features: int) -> Self:
+        """The kernel with every data-dependent parameter fixed from the first block."""
+        return self
+
+    def lower(self, dtype: Any) -> KernelRecord:
+        constants = np.array(self.constants(), dtype)
+        return KernelRecord(self.metric, self._pointer.address(dtype), constants, _TILE.address(dtype))
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature, component)."""
+        raise ValueError(
+            f"{type(self).__name__} has no spectral sampler: random Fourier features need a shift-invariant kernel "
+            "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel."
+        )
+
+
+@dataclass
+class _Scaled(Kernel):
+    """A kernel with a width."""
+
+    gamma: float | str = "scale"
+
+    def check(self) -> None:
+        if self.gamma != "scale":
+            positive(gamma=self.gamma)
+
+    def settle(self, variance: float, n_features: int) -> Self:
+        if self.gamma != "scale":
+            return self
+        return dataclasses.replace(self, gamma=1.0 / (n_features * variance) if variance > 0 else 1.0)
+
+    @property
+    def width(self) -> float:
+        if isinstance(self.gamma, str):
+            raise ValueError(f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first block; there was none yet.')
+        return float(self.gamma)
+
+    def constants(self) -> tuple[float, ...]:
+        return (self.width,)
+
+
+@dataclass
+class _Spectral(_Scaled):
+    """A shift-invariant kernel; a frequency is a scale of its component times a draw for its (feature, component)."""
+
+    shift_invariant: ClassVar[bool] = True
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        components = np.arange(n_components)
+        keys = np.array([rng.key(seed, _FREQUENCY, int(f)) for f in features], np.uint64)
+        draws = self.draws(rng.uniform(keys[:, None], components[None, :]))
+        return draws * self.mixture(rng.uniform(rng.key(seed, _MIXTURE), components))
+
+    def draws(self, uniforms: np.ndarray) -> np.ndarray:
+        """Independent draws for (feature, component): standard normal unless said otherwise."""
+        return np.asarray(ndtri(uniforms))
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        """The scale of each component: these kernels are Gaussians of random width."""
+        raise NotImplementedError
+
+
+@dataclass
+class Gaussian(_Spectral):
+    """exp(-gamma ||x - z||^2). ``Gaussian(sigma=s)`` means gamma = 1 / (2 s^2)."""
+
+    sigma: dataclasses.InitVar[float | None] = None
+
+    metric: ClassVar[int] = SQUARED_DISTANCE
+
+    def __post_init__(self, sigma: float | None) -> None:  # type: ignore[override]
+        if sigma is not None:
+            if self.gamma != "scale":
+                raise ValueError(f"Give gamma or sigma, not both (gamma={self.gamma!r}, sigma={sigma!r}).")
+            positive(sigma=sigma)
+            self.gamma = 1.0 / (2.0 * sigma**2)
+        self.check()
+
+    def set_params(self, **params: Any) -> Self:
+        if "sigma" in params:
+            params["gamma"] = Gaussian(sigma=params.pop("sigma")).gamma
+        return super().set_params(**params)
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        for j in range(row.shape[0]):
+            row[j] = exp(-constants[0] * row[j])
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.full(uniforms.shape, math.sqrt(2.0 * self.width))
+
+
+@dataclass
+class Laplacian(_Spectral):
+    """exp(-gamma ||x - z||_1). ``gamma="scale"`` is 1 / (number of features * standard deviation of X)."""
+
+    metric: ClassVar[int] = MANHATTAN
+
+    def settle(self, variance: float, n_features: int) -> Self:
+        return super().settle(math.sqrt(variance), n_features)
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        for j in range(row.shape[0]):
+            row[j] = exp(-constants[0] * row[j])
+
+    def draws(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.asarray(np.tan(np.pi * (uniforms - 0.5)))  # standard Cauchy
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.full(uniforms.shape, self.width)
+
+
+@dataclass
+class Cauchy(_Spectral):
+    """1 / (1 + gamma ||x - z||^2): a Gaussian whose gamma is scaled by a standard exponential."""
+
+    metric: ClassVar[int] = SQUARED_DISTANCE
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        one = row.dtype.type(1)
+        for j in range(row.shape[0]):
+            row[j] = one / (one + constants[0] * row[j])
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt(-2.0 * self.width * np.log(uniforms)))
+
+
+@dataclass
+class Matern(_Spectral):
+    """With r = sqrt(2 gamma) ||x - z||: (1 + a) e^-a, a = sqrt(3) r (nu 3/2); (1 + a + a^2/3) e^-a, a = sqrt(5) r (nu 5/2).
+
+    A length scale l is gamma = 1 / (2 l^2), so that nu -> infinity is the Gaussian of the same gamma.
+    """
+
+    nu: float = 1.5
+
+    metric: ClassVar[int] = SQUARED_DISTANCE
+
+    def check(self) -> None:
+        super().check()
+        one_of((1.5, 2.5), nu=self.nu)
+
+    def constants(self) -> tuple[float, ...]:
+        return (4.0 * self.nu * self.width, 1.0 / 3.0 if self.nu == 2.5 else 0.0)  # a^2 = 2 nu r^2
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        one = row.dtype.type(1)
+        for j in range(row.shape[0]):
+            square = constants[0] * row[j]
+            a = np.sqrt(square)
+            row[j] = (one + a + constants[1] * square) * exp(-a)
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.asarray(np.sqrt(2.0 * self.width * self.nu / gammaincinv(self.nu, uniforms)))  # Student's t, 2 nu
+
+
+@dataclass
+class Linear(Kernel):
+    """<x, z>."""
+
+    metric: ClassVar[int] = DOT
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        pass
+
+    def constants(self) -> tuple[float, ...]:
+        return ()
+
+
+@dataclass
+class Polynomial(_Scaled):
+    """(gamma <x, z> + offset)^degree."""
+
+    degree: int = 2
+    offset: float = 1.0
+
+    metric: ClassVar[int] = DOT
+
+    def check(self) -> None:
+        super().check()
+        whole(1, degree=self.degree)
+        at_least(0.0, offset=self.offset)
+
+    def constants(self) -> tuple[float, ...]:
+        return (self.width, float(self.offset), float(self.degree))
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        degree = int(constants[2])
+        for j in range(row.shape[0]):
+            row[j] = constants[0] * row[j] + constants[1]
+        if degree == 2:
+            for j in range(row.shape[0]):
+                row[j] = row[j] * row[j]
+        elif degree > 2:
+            for j in range(row.shape[0]):
+                base = row[j]
+                for _ in range(degree - 1):
+                    row[j] *= base
+
+
+@dataclass
+class Sigmoid(_Scaled):
+    """tanh(gamma <x, z> + offset). Not positive definite: NOGD drops its negative eigenvalues."""
+
+    offset: float = 0.0
+
+    metric: ClassVar[int] = DOT
+
+    def constants(self) -> tuple[float, ...]:
+        return (self.width, float(self.offset))
+
+    @staticmethod
+    def formula(constants: Any, row: Any) -> None:
+        one = row.dtype.type(1)
+        for j in range(row.shape[0]):
+            a = constants[0] * row[j] + constants[1]
+            e = exp(-abs(a) - abs(a))
+            t = (one - e) / (one + e)
+            row[j] = t if a >= 0 else -t
+
+
+def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo, row, wide):
+    """Write the kernel values of x = (indices, values) and the points lo, lo+1, ... into `row`."""
+    n = row.shape[0]
+    complete = indices.shape[0] == points.shape[0]
+    if metric == DOT or complete:
+        for j in range(n):
+            row[j] = 0
+    else:
+        for j in range(n):
+            wide[j] = norms[lo + j]
+    first = 0
+    if metric == SQUARED_DISTANCE and complete:
+        # Four features at a time, in the order that one at a time would have: the same bits, a quarter of the traffic.
+        while first + 4 <= indices.shape[0]:
+            a, b, c, e = values[first], values[first + 1], values[first + 2], values[first + 3]
+            za, zb = points[first, lo : lo + n], points[first + 1, lo : lo + n]
+            zc, ze = points[first + 2, lo : lo + n], points[first + 3, lo : lo + n]
+            for j in range(n):
+                ta, tb, tc, te = za[j] - a, zb[j] - b, zc[j] - c, ze[j] - e
+                row[j] = row[j] + ta * ta + tb * tb + tc * tc + te * te
+            first += 4
+    for p in range(first, indices.shape[0]):
+        v = values[p]
+        z = points[indices[p], lo : lo + n]
+        if metric == DOT:
+            for j in range(n):
+                row[j] += v * z[j]
+        elif complete:
+            if metric == SQUARED_DISTANCE:
+                for j in range(n):
+                    t = z[j] - v
+                    row[j] += t * t
+            else:
+                for j in range(n):
+                    row[j] += abs(z[j] - v)
+        else:
+            # Features that x lacks count through the norm of the point; float64 because the terms cancel.
+            u = np.float64(v)
+            if metric == SQUARED_DISTANCE:
+                for j in range(n):
+                    wide[j] += u * (u - 2.0 * z[j])
+            else:
+                for j in range(n):
+                    wide[j] += abs(z[j] - u) - abs(np.float64(z[j]))
+    if metric != DOT and not complete:
+        for j in range(n):
+            row[j] = wide[j] if wide[j] > 0.0 else 0.0
+    call_for_effect(formula, constants, row)
+
+
+_TILE = Pointer(_kernel_tile, "iirxrmwirw", value=False)
+
+
+@inlined
+def kernel_tile(kernel, x, points, norms, lo, row, wide):
+    """row[j] = k(point lo + j, x); `wide` is scratch of at least that length."""
+    call_for_effect(
+        kernel.tile, kernel.metric, kernel.formula, kernel.constants, x.indices, x.values, points, norms, lo, row, wide
+    )
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    "gaussian": Gaussian,
+    "laplacian": Laplacian,
+    "cauchy": Cauchy,
+    "matern": Matern,
+    "polynomial": Polynomial,
+    "linear": Linear,
+    "sigmoid": Sigmoid,
+}

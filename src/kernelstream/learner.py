@@ -1,0 +1,318 @@
+"""Learner: a spec, a task and what was learned; validates what comes in, then lets the engine run.
+
+Everything that can be wrong with a block is found before the model changes.
+"""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from . import state as model_files
+from . import tasks
+from .algorithms import as_algorithm
+from .engine import Algorithm, Shape, run, run_scores
+from .losses import as_loss
+from .parameters import Parameters
+from .parameters import from_json as spec_from_json
+from .rows import Block, as_matrix, n_rows, to_block
+from .sources.transform import Scaling
+from .state import ModelFileError, leaves
+from .tasks import Classification, Multiclass, Regression, Task
+
+DTYPES = ("float32", "float64")
+
+
+class Learner:
+    """Learns one task from a stream with one algorithm.
+
+    algorithm: a spec such as ``FOGD(n_components=400)``, or a name.
+    task: ``Regression()``, ``Binary(classes)``, ``Multiclass(classes)``, or the word "regression".
+    seed: of every random choice.
+    grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
+    grow_classes: accept labels that were never announced (needs a `Multiclass` task); otherwise they are refused.
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm,
+        task: Task | str,
+        *,
+        seed: int = 0,
+        dtype: str = "float32",
+        grow_features: bool = False,
+        grow_classes: bool = False,
+        scaling: Scaling | None = None,
+    ):
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}.")
+        if isinstance(task, str):
+            if task != Regression.name:
+                raise ValueError(f"task={task!r} needs its classes: Binary([...]) or Multiclass([...]).")
+            task = Regression()
+        if grow_classes and not isinstance(task, Multiclass):
+            raise ValueError("grow_classes=True needs a Multiclass task: Multiclass(classes) also takes two classes.")
+        self.algorithm = as_algorithm(algorithm)
+        if task.name not in self.algorithm.tasks:
+            raise ValueError(f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}.")
+        self.task = task
+        self.seed = int(seed)
+        self.dtype = dtype
+        self.grow_features = grow_features
+        self.grow_classes = grow_classes
+        self.scaling = scaling
+        self.n_seen = 0
+        self.settled: Algorithm | None = None
+        self._lowered(self.algorithm.settle(1.0, 1))  # a loss that does not fit the task is refused now
+
+    def _lowered(self, spec: Algorithm) -> Any:
+        return spec.lower(self.task.name, self.dtype)
+
+    # What the model is.
+
+    @property
+    def width(self) -> int:
+        """Number of features, 0 before the first block."""
+        return self._shape.width if self.settled is not None else 0
+
+    @property
+    def size(self) -> int:
+        """Stored points, or features of an explicit map."""
+        return 0 if self.settled is None else self.settled.size(self._state)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the model's state occupies."""
+        return 0 if self.settled is None else sum(a.nbytes for a in leaves(self._state).values())
+
+    # Learning and predicting.
+
+    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """Predict, then learn, one row after another; return the scores (n, K) from before each row was learned."""
+        matrix = self._scaled(as_matrix(X))
+        block, width = to_block(matrix, self.dtype)
+        n = n_rows(block)
+        weights = _weights(sample_weight, n)
+        if len(y) != n:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {n} rows and {len(y)} labels.")
+        self._check_width(width)
+        task = self.task.grown(y) if self.grow_classes else self.task
+        targets = task.encode(y)
+        self._make_room(matrix, width, task)
+        scores = np.zeros((n, self.task.n_outputs), self.dtype)
+        losses = np.zeros(n)
+        self._run(block, targets, weights, scores, losses)
+        return scores
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """The label or value shown for each row before learning from it; learns in the same pass."""
+        return self.task.decode(self.learn(X, y, sample_weight))
+
+    def scores(self, X: Any) -> np.ndarray:
+        """f(x) for each row, (n, K); learns nothing. Before any learning every score is 0."""
+        block, width = to_block(self._scaled(as_matrix(X)), self.dtype)
+        scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
+        if self.settled is None:
+            return scores
+        if width > self.width:
+            block = self._cut(block)
+        self._check_width(width)
+        run_scores(self._record, self._state, self.settled.scratch(self._state, self._shape), block, scores)
+        return scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.task.decode(self.scores(X))
+
+    def probabilities(self, X: Any) -> np.ndarray:
+        """Class probabilities (n, classes). Requires: a loss that models them."""
+        if not self.probabilistic:
+            raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
+        scores = self.scores(X).astype(np.float64)
+        if self.task.n_outputs == 1:
+            scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    @property
+    def probabilistic(self) -> bool:
+        loss = getattr(self.algorithm, "loss", "auto")
+        return loss != "auto" and self.task.name in as_loss(loss).probabilistic
+
+    def _scaled(self, matrix: Any) -> Any:
+        return matrix if self.scaling is None else self.scaling.apply(matrix)
+
+    def _check_width(self, width: int) -> None:
+        if self.settled is None or width == self.width or self.grow_features:
+            return
+        raise ValueError(
+            f"X has {width} features, but the model is expecting {self.width} features as input. "
+            "Set grow_features=True if features may appear later."
+        )
+
+    def _cut(self, block: Block) -> Block:
+        """The block without the features that the model has never seen: they count as 0."""
+        known = block.indices < self.width
+        if block.shared:
+            values = block.values.reshape(n_rows(block), -1)[:, : self.width]
+            indptr = np.arange(0, values.size + 1, self.width)
+            return Block(indptr, block.indices[known], np.ascontiguousarray(values).reshape(-1), 1)
+        counts = np.concatenate([[0], np.cumsum(known)])
+        return Block(counts[block.indptr], block.indices[known], block.values[known], 0)
+
+    def _make_room(self, matrix: Any, width: int, task: Task) -> None:
+        """Settle on the first block; grow when the block is wider or brings new classes."""
+        if self.settled is None:
+            self.task = task
+            self.settled = self.algorithm.settle(_variance(matrix), width)
+            self._shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
+            self._adopt(self.settled.init(self._shape))
+        elif width > self.width or task is not self.task:
+            self.task = task
+            self._shape = self._shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
+            self._adopt(self.settled.grow(self._state, self._shape))
+
+    def _adopt(self, state: Any) -> None:
+        assert self.settled is not None
+        self._record = self._lowered(self.settled)
+        self._state = state
+        self._scratch = self.settled.scratch(state, self._shape)
+
+    def _run(self, block: Block, targets: Any, weights: Any, scores: Any, losses: Any) -> None:
+        assert self.settled is not None
+        start = 0
+        while start < len(targets):
+            state = self.settled.prepare(self._record, self._state)
+            if state is not self._state:
+                self._adopt(state)
+            reached = run(
+                self._record, self._state, self._scratch, block, targets, weights, scores, losses, start
+            )
+            self._scratch.common.halt[()] = 0
+            self.n_seen += max(reached, -1 - reached) - start
+            if reached < 0:
+                raise FloatingPointError(
+                    f"Row {-1 - reached}: the model's scores are no longer finite. The steps are too long for this data: "
+                    "lower learning_rate, or scale features and targets. The rows before it were learned."
+                )
+            start = reached
+
+    # Merging.
+
+    def merge(self, other: "Learner") -> Self:
+        """Take in what another learner learned, weighted by the rows each has seen; refuses what does not fit."""
+        self._check_mergeable(other)
+        if other.settled is None or other.n_seen == 0:
+            return self
+        if self.settled is None or self.n_seen == 0:
+            self.settled, self._shape, self.n_seen = other.settled, other._shape, other.n_seen
+            self._adopt(model_files.rebuilt(other._state, {k: v.copy() for k, v in leaves(other._state).items()}))
+            return self
+        width = max(self.width, other.width)
+        shape = self._shape._replace(width=width)
+        weight = other.n_seen / (self.n_seen + other.n_seen)
+        mine, theirs = self.settled.grow(self._state, shape), self.settled.grow(other._state, shape)
+        merged = self.settled.merge(self._record, mine, theirs, weight)
+        self._shape = shape
+        self._adopt(merged)
+        self.n_seen += other.n_seen
+        return self
+
+    def _check_mergeable(self, other: "Learner") -> None:
+        pairs: list[tuple[str, Any, Any]] = [
+            ("task", self.task.name, other.task.name),
+            ("dtype", self.dtype, other.dtype),
+            ("algorithm", self.algorithm.name, other.algorithm.name),
+        ]
+        if isinstance(self.task, Classification) and isinstance(other.task, Classification):
+            pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
+        mine, theirs = self.settled or self.algorithm, other.settled or other.algorithm
+        if type(mine) is type(theirs) and self.settled is not None and other.settled is not None:
+            ours, others = mine.get_params(), theirs.get_params()
+            pairs += [(k, v, others[k]) for k, v in ours.items() if not isinstance(v, Parameters)]
+            pairs.append(("kernel", mine.kernel, theirs.kernel))
+            if not self.grow_features:
+                pairs.append(("width", self.width, other.width))
+        for name, a, b in pairs:
+            if a != b:
+                raise ValueError(f"These learners cannot be merged: {name} differs, {a!r} here and {b!r} there.")
+
+    # Model files.
+
+    def save(self, path: str | os.PathLike[str], **extra: Any) -> None:
+        """Write the model; learning can go on from the file bit for bit. `extra` goes into the header."""
+        header: dict[str, Any] = {
+            "algorithm": self.algorithm.to_json(),
+            "settled": None if self.settled is None else self.settled.to_json(),
+            "task": self.task.to_json(),
+            "seed": self.seed,
+            "dtype": self.dtype,
+            "grow_features": self.grow_features,
+            "grow_classes": self.grow_classes,
+            "n_seen": self.n_seen,
+            "width": self.width,
+            "scaling": None if self.scaling is None else self.scaling.kind,
+            **extra,
+        }
+        arrays = {} if self.settled is None else leaves(self._state)
+        if self.scaling is not None:
+            arrays.update({"scaling.offset": self.scaling.offset, "scaling.factor": self.scaling.factor})
+        model_files.write(path, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Learner":
+        """The learner that a file holds."""
+        return cls._from_file(path, *model_files.read(path))
+
+    @classmethod
+    def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
+        try:
+            scaling = None
+            if header["scaling"] is not None:
+                scaling = Scaling(header["scaling"], arrays.pop("scaling.offset"), arrays.pop("scaling.factor"))
+            learner = cls(
+                spec_from_json(header["algorithm"]),
+                tasks.from_json(header["task"]),
+                seed=header["seed"],
+                dtype=header["dtype"],
+                grow_features=header["grow_features"],
+                grow_classes=header["grow_classes"],
+                scaling=scaling,
+            )
+            if header["settled"] is not None:
+                settled = spec_from_json(header["settled"])
+                width, n_seen = header["width"], header["n_seen"]
+                if type(settled) is not type(learner.algorithm) or not (isinstance(width, int) and width > 0):
+                    raise ValueError("its header contradicts itself")
+                learner.settled, learner.n_seen = settled, int(n_seen)
+                learner._shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
+                learner._adopt(settled.restore(arrays, learner._shape))
+            return learner
+        except ModelFileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+            raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
+
+
+def _weights(sample_weight: Any, n: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.ascontiguousarray(sample_weight, np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        row = int(np.argmin(np.isfinite(weights) & (weights >= 0)))
+        raise ValueError(f"Row {row}: the sample weight {weights[row]} must be finite and not negative.")
+    return weights
+
+
+def _variance(X: Any) -> float:
+    """Variance of all entries, implicit zeros included."""
+    if sp.issparse(X):
+        X = X.astype(np.float64)
+        return float(X.multiply(X).mean() - X.mean() ** 2)
+    return float(np.var(X, dtype=np.float64))

@@ -1,0 +1,109 @@
+"""Parameters: what kernels, losses, schedules and algorithm specs have in common.
+
+They are small dataclasses that can be compared, copied, pickled, written to JSON and searched over: `get_params` and
+`set_params` follow scikit-learn, so that ``algorithm__kernel__gamma`` reaches a kernel's width.
+"""
+
+import copy
+import dataclasses
+import math
+import numbers
+from typing import Any, ClassVar, Self
+
+
+class Parameters:
+    """Base of all specs. A subclass is a dataclass; `check` refuses bad values, at construction and on every change."""
+
+    registry: ClassVar[dict[str, type["Parameters"]]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        Parameters.registry[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raise ValueError naming the parameter, its value and what is allowed."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params: dict[str, Any] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            params[field.name] = value
+            if deep and isinstance(value, Parameters):
+                params.update({f"{field.name}__{k}": v for k, v in value.get_params().items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name; ``outer__inner`` reaches into a nested spec. All or nothing."""
+        changed = dict(self.get_params(deep=False))
+        nested: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            outer, separator, inner = name.partition("__")
+            if outer not in changed:
+                raise ValueError(f"{type(self).__name__} has no parameter {outer!r}; it has {', '.join(changed)}.")
+            if separator:
+                nested.setdefault(outer, {})[inner] = value
+            else:
+                changed[outer] = value
+        for outer, inner_params in nested.items():
+            part = copy.deepcopy(changed[outer])
+            if not isinstance(part, Parameters):
+                raise ValueError(f"{outer}={part!r} of {type(self).__name__} has no parameters of its own.")
+            changed[outer] = part.set_params(**inner_params)
+        self.__dict__.update(type(self)(**changed).__dict__)
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value from which `from_json` makes an equal object."""
+        record: dict[str, Any] = {"type": type(self).__name__}
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Parameters):
+                value = value.to_json()
+            elif isinstance(value, numbers.Real):
+                value = "inf" if math.isinf(value) else getattr(value, "item", lambda v=value: v)()
+            record[name] = value
+        return record
+
+
+def from_json(record: Any) -> Any:
+    """The object that `Parameters.to_json` described. Runs no code but the constructors of known classes."""
+    if not isinstance(record, dict):
+        return math.inf if record == "inf" else record
+    fields = dict(record)
+    name = fields.pop("type", None)
+    if not isinstance(name, str) or name not in Parameters.registry:
+        raise ValueError(
+            f"The file names {name!r}, which is not defined here. If it is a kernel or loss of yours, "
+            "import the module that defines it before loading."
+        )
+    return Parameters.registry[name](**{k: from_json(v) for k, v in fields.items()})
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def positive(**values: Any) -> None:
+    for name, value in values.items():
+        if not (_number(value) and value > 0):
+            raise ValueError(f"{name}={value!r} must be a number greater than 0.")
+
+
+def at_least(limit: float, **values: Any) -> None:
+    for name, value in values.items():
+        if not (_number(value) and value >= limit):
+            raise ValueError(f"{name}={value!r} must be a number not less than {limit:g}.")
+
+
+def whole(limit: int, **values: Any) -> None:
+    for name, value in values.items():
+        if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= limit):
+            raise ValueError(f"{name}={value!r} must be a whole number not less than {limit}.")
+
+
+def one_of(allowed: tuple[Any, ...], **values: Any) -> None:
+    for name, value in values.items():
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")

@@ -1,0 +1,140 @@
+"""Row and Block: the one container in which data reaches compiled code; dense and sparse enter here.
+
+A block is always CSR. The rows of a dense block share one index vector 0 .. d-1 (`shared` = 1), so that every loop over a
+row is the same loop over (index, value) pairs, whatever the caller handed in.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ._compile import compiled, inlined
+
+# Squares of features are summed in float32: (1e15)^2 times a million features is still finite there.
+LARGEST = 1e15
+
+# From this share of its features on, a sparse row is spread out (see `row_of`).
+DENSE_SHARE = 0.25
+
+
+class Row(NamedTuple):
+    """One example. `place` is its position in the chunk that was lifted together."""
+
+    indices: np.ndarray
+    values: np.ndarray
+    place: int
+
+
+class Block(NamedTuple):
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    shared: int
+
+
+class Spread(NamedTuple):
+    """Where a nearly dense row is written out: all feature indices, and room for their values."""
+
+    indices: np.ndarray
+    values: np.ndarray
+
+
+def spread(width: int, dtype: Any) -> Spread:
+    return Spread(np.arange(width), np.zeros(width, dtype))
+
+
+@inlined
+def row_of(block, t, place, spread):
+    """Row t of a block.
+
+    A sparse row with many of its features present is spread out: distances to it are then sums of squared
+    differences, which lose no digits. Ensures: the choice depends on the row alone, never on the block around it.
+    """
+    lo = block.indptr[t]
+    hi = block.indptr[t + 1]
+    if block.shared == 1:
+        return Row(block.indices, block.values[lo:hi], place)
+    width = spread.indices.shape[0]
+    if hi - lo < DENSE_SHARE * width:
+        return Row(block.indices[lo:hi], block.values[lo:hi], place)
+    for j in range(width):
+        spread.values[j] = 0
+    for p in range(lo, hi):
+        spread.values[block.indices[p]] = block.values[p]
+    return Row(spread.indices, spread.values, place)
+
+
+@compiled
+def first_bad(values, largest):
+    """Position of the first value that is not finite or too large; -1 when there is none."""
+    bad = 0
+    for j in range(values.shape[0]):
+        bad += not abs(values[j]) <= largest
+    if bad == 0:
+        return -1
+    j = 0
+    while abs(values[j]) <= largest:
+        j += 1
+    return j
+
+
+def n_rows(block: Block) -> int:
+    return len(block.indptr) - 1
+
+
+def as_matrix(X: Any) -> Any:
+    """A 2-D numeric NumPy array or a CSR array with sorted, unique indices, from whatever rows were handed in."""
+    if sp.issparse(X):
+        if not np.issubdtype(X.dtype, np.number) and X.dtype != bool or np.iscomplexobj(X):
+            raise ValueError(f"Features must be real numbers; got a sparse matrix of {X.dtype}. Complex data not supported")
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+    if not isinstance(X, np.ndarray) and hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    X = np.asarray(X)
+    if X.dtype == object:
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Features must be numbers ({error}). Encode text or categories as numbers first.") from None
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: features must be real numbers.")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"Features must be numbers; got dtype {X.dtype}. Encode text or categories as numbers first.")
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: rows are examples, columns are features. "
+            "Reshape your data with X.reshape(1, -1) if it is one example, X.reshape(-1, 1) if it is one feature."
+        )
+    return X
+
+
+def to_block(X: Any, dtype: Any) -> tuple[Block, int]:
+    """A validated block and its width. Requires: X as `as_matrix` gives it. Raises before anything is learned."""
+    n, width = X.shape
+    if n == 0 or width == 0:
+        raise ValueError(
+            f"Found array with {n} sample(s) and {width} feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    with np.errstate(over="ignore"):
+        if sp.issparse(X):
+            values = np.ascontiguousarray(X.data, dtype)
+            block = Block(X.indptr.astype(np.int64), X.indices.astype(np.int64), values, 0)
+        else:
+            values = np.ascontiguousarray(X, dtype).reshape(-1)
+            block = Block(np.arange(0, n * width + 1, width), np.arange(width), values, 1)
+    bad = first_bad(values, LARGEST)
+    if bad >= 0:
+        row = int(np.searchsorted(block.indptr, bad, side="right")) - 1
+        column = int(block.indices[bad - block.indptr[row] if block.shared else bad])
+        given = X[row, column]
+        if np.isfinite(given):
+            remedy = f"exceeds {LARGEST:g}. Scale the features"
+        else:
+            remedy = "is NaN, infinity or too large for the model's dtype. Impute or drop such rows"
+        raise ValueError(f"Row {row}, feature {column}: the value {given} {remedy}. Nothing was learned from this block.")
+    return block, width

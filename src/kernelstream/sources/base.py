@@ -1,0 +1,219 @@
+"""What every source of blocks has in common, and the source that serves arrays already in memory.
+
+A source is a restartable stream: each ``iter(source)`` starts from the beginning. A block is a pair ``(X, y)``: X a
+C-contiguous array or a CSR array with sorted indices, y a float64 array, or an array of str when labels are words.
+"""
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+# An ndarray or a csr_array; SciPy ships no types to say so.
+Matrix: TypeAlias = Any
+LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
+
+DEFAULT_BLOCK_ROWS = 4096
+_DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+COMPRESSIONS = tuple(_DECOMPRESSORS)
+_LONGEST_LINE = 2**28
+
+
+class SourceError(ValueError):
+    """A file that cannot be read as asked. Knows where: `path`, and `line` and `column` where they make sense.
+
+    A column is a character of LIBSVM text and a field of a CSV file; both count from 1, like lines.
+    """
+
+    def __init__(self, what: str, *, path: Path, line: int | None = None, column: int | None = None):
+        place = [str(path)]
+        if line is not None:
+            place.append(f"line {line}")
+        if column is not None:
+            place.append(f"column {column}")
+        super().__init__(f"{', '.join(place)}: {what}")
+        self.what, self.path, self.line, self.column = what, path, line, column
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions travel between processes by their positional arguments, and this one has keywords.
+        return _rebuild, (self.what, self.path, self.line, self.column)
+
+
+def _rebuild(what: str, path: Path, line: int | None, column: int | None) -> SourceError:
+    return SourceError(what, path=path, line=line, column=column)
+
+
+class Source(ABC):
+    """A restartable stream of labelled blocks."""
+
+    name: str
+    n_rows: int | None = None
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        """A fresh pass, from the first row."""
+
+    @abstractmethod
+    def progress(self) -> float | None:
+        """The share of the input that the newest pass has consumed, in [0, 1]; None when unknown."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class FileSource(Source):
+    """A source that reads one file, decompressed on the way when its suffix says so."""
+
+    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
+        self.path = existing_file(path)
+        self.block_rows = positive(block_rows, "block_rows")
+        self.name = stem(self.path)
+        self._raw: IO[bytes] | None = None
+        self._consumed = 0
+
+    def progress(self) -> float | None:
+        if self._raw is not None and not self._raw.closed:
+            self._consumed = self._raw.tell()
+        return self._consumed / max(self.path.stat().st_size, 1)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """The decompressed bytes of the file. Damage in the compressed data becomes a `SourceError`."""
+        with open(self.path, "rb") as raw:
+            self._raw, self._consumed = raw, 0
+            try:
+                decompress = _DECOMPRESSORS.get(self.path.suffix.lower())
+                if decompress is None:
+                    yield raw
+                else:
+                    with decompress(raw) as stream:
+                        yield stream
+            except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
+                # bz2 and gzip report damage as an OSError too, but without an error number.
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                what = f"the compressed data is damaged ({error}); fetch it again"
+                raise SourceError(what, path=self.path) from error
+            finally:
+                if self._raw is raw and not raw.closed:
+                    self._consumed = raw.tell()
+
+    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
+        """The rest of a text in pieces that end with a newline."""
+        pieces: list[bytes] = []
+        while chunk := stream.read(chunk_bytes):
+            cut = chunk.rfind(b"\n") + 1
+            if cut > 0:
+                yield b"".join([*pieces, chunk[:cut]])
+                pieces = [chunk[cut:]]
+            else:
+                pieces.append(chunk)
+                if len(pieces) * chunk_bytes > _LONGEST_LINE:
+                    what = f"a line is longer than the limit of {_LONGEST_LINE} bytes; is the file text?"
+                    raise SourceError(what, path=self.path)
+        rest = b"".join(pieces)
+        if rest:
+            yield rest + b"\n"
+
+
+class ArraySource(Source):
+    """Arrays in memory, served in blocks."""
+
+    def __init__(self, X: Any, y: Any, *, name: str = "array", block_rows: int = DEFAULT_BLOCK_ROWS):
+        if issparse(X):
+            self.X = csr_array(X)
+            if not self.X.has_canonical_format:
+                self.X = self.X.copy()
+                self.X.sum_duplicates()
+        else:
+            self.X = np.ascontiguousarray(X)
+        self.y = as_labels(y)
+        if self.X.ndim != 2 or self.X.shape[0] != len(self.y):
+            raise ValueError(
+                f"X of shape {self.X.shape} does not go with {len(self.y)} labels: X must be 2-D, with one label a row"
+            )
+        self.name = name
+        self.n_rows: int = len(self.y)
+        self.block_rows = positive(block_rows, "block_rows")
+        self._served = 0
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        self._served = 0
+        for start in range(0, self.n_rows, self.block_rows):
+            stop = min(start + self.block_rows, self.n_rows)
+            self._served = stop
+            yield self.X[start:stop], self.y[start:stop]
+
+    def progress(self) -> float | None:
+        return self._served / max(self.n_rows, 1)
+
+
+def as_labels(y: Any) -> NDArray[Any]:
+    """Labels as one of the two kinds that a block holds: float64 or str."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"labels have shape {labels.shape}; one label a row is needed: use y.ravel()")
+    if labels.dtype.kind in "biuf":
+        return labels.astype(np.float64)
+    if labels.dtype.kind in "USO" and all(isinstance(label, str | bytes) for label in labels[:1].tolist()):
+        return labels.astype(str)
+    raise ValueError(f"labels have dtype {labels.dtype}; give real numbers or str")
+
+
+def as_csr(values: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> csr_array:
+    """Sparse rows from their parts, with the narrower index type where it is wide enough.
+
+    Requires: indices ascend strictly in each row.
+    """
+    index_type = np.int32 if max(width, len(values)) <= np.iinfo(np.int32).max else np.int64
+    parts = (values, indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False))
+    X = csr_array(parts, shape=(len(indptr) - 1, width))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def to_number(text: str | bytes) -> float:
+    """The correctly rounded double that a decimal text names. Raises ValueError on anything else."""
+    # Python also reads 1_000, which no data format means as a number.
+    if (b"_" if isinstance(text, bytes) else "_") in text:  # type: ignore[operator]
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def existing_file(path: str | os.PathLike[str]) -> Path:
+    found = Path(path)
+    if not found.is_file():
+        raise FileNotFoundError(f"there is no file {str(found)!r}")
+    return found
+
+
+def positive(value: int, name: str) -> int:
+    if value < 1:
+        raise ValueError(f"{name} is {value}; it must be at least 1")
+    return int(value)
+
+
+def format_suffix(path: Path) -> str:
+    """The suffix that names the format, whatever compression comes after it."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def stem(path: Path) -> str:
+    """The file's name without compression and format: ``a9a.train`` for ``a9a.train.libsvm.xz``."""
+    name = path.name
+    if path.suffix.lower() in COMPRESSIONS:
+        name = name[: -len(path.suffix)]
+    return Path(name).stem

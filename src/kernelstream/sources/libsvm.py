@@ -1,0 +1,170 @@
+"""LIBSVM text as a stream of sparse blocks: ``label index:value index:value ... # comment``.
+
+Text is read in chunks that are cut at their last newline. A value reads as exactly the double that Python reads.
+
+Blank lines, comments and ``qid:`` are skipped. Indices start at 1 unless ``zero_based`` says otherwise: a stream cannot
+wait for a 0 to find out. Each block is as wide as the highest index so far (at least 1), so widths never decrease.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._decimals import decimals
+from ._libsvm_parser import FAULTS, OK, Buffers, parse
+from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
+
+# The shortest pair is a separator and "1:1", so a text of n bytes holds at most n / 4 of them.
+_SHORTEST_PAIR = 4
+_TOKEN = re.compile(rb"[^\s#]*")
+_QUOTED = 40
+
+
+class LibsvmSource(FileSource):
+    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+        zero_based: bool = False,
+        chunk_bytes: int = 2**18,
+    ):
+        super().__init__(path, block_rows=block_rows)
+        self.zero_based = zero_based
+        self.chunk_bytes = positive(chunk_bytes, "chunk_bytes")
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        with self._opened() as stream:
+            reading = _Reading(self)
+            for text in self._whole_lines(stream, self.chunk_bytes):
+                yield from reading.blocks(text)
+            if reading.row > 0:
+                yield reading.take_block()
+
+
+class _Reading:
+    """One pass over a file: the block being filled, and what the file has shown so far."""
+
+    def __init__(self, source: LibsvmSource):
+        self.source = source
+        self.base = 0 if source.zero_based else 1
+        self.lines = 0
+        self.width = 1
+        self.row = 0
+        self.words: list[str] = []
+        # Labels are numbers until the first block shows a word; from the second block on this is settled.
+        self.numeric = True
+        self.settled = False
+        rows = min(source.block_rows, DEFAULT_BLOCK_ROWS)
+        self.buffers = Buffers(
+            labels=np.empty(rows),
+            spans=np.empty((rows, 2), np.int64),
+            indptr=np.zeros(rows + 1, np.int64),
+            indices=np.empty(0, np.int32),
+            values=np.empty(0),
+            odd=np.empty((0, 5), np.int64),
+        )
+
+    def blocks(self, text: bytes) -> Iterator[LabelledBlock]:
+        """Parse whole lines and give the blocks that they complete."""
+        if self.lines == 0:
+            text = text.removeprefix(b"\xef\xbb\xbf")
+        codes = np.frombuffer(text, np.uint8)
+        at = 0
+        while at < len(text):
+            self._reserve(len(text) - at)
+            first = self.row
+            fault, at, self.row, n_odd = parse(codes, self.buffers, at, first, self.base)
+            # The line at fault has its label read already.
+            labelled = slice(first, self.row + (fault != OK))
+            faults = [*self._settle_values(text, n_odd), *self._settle_labels(text, labelled)]
+            if fault != OK:
+                faults.append((at, FAULTS[fault].format(token=_token(text, at))))
+            if faults:
+                raise self._error(text, *min(faults))
+            if self.row == self.source.block_rows:
+                yield self.take_block()
+        self.lines += text.count(b"\n")
+
+    def take_block(self) -> LabelledBlock:
+        """The rows read since the last block."""
+        rows, entries = self.row, self.buffers.indptr[self.row]
+        indices = self.buffers.indices[:entries].copy()
+        self.width = max(self.width, int(indices.max(initial=0)) + 1)
+        X = as_csr(self.buffers.values[:entries].copy(), indices, self.buffers.indptr[: rows + 1].copy(), self.width)
+        y: NDArray[Any] = self.buffers.labels[:rows].copy() if self.numeric else np.array(self.words)
+        self.row, self.words, self.settled = 0, [], True
+        return X, y
+
+    def _reserve(self, n_bytes: int) -> None:
+        """Make room for one more row, and for every pair that so much text can hold."""
+        out = self.buffers
+        pairs = n_bytes // _SHORTEST_PAIR + 1
+        entries = int(out.indptr[self.row]) + pairs
+        if len(out.odd) < pairs:
+            out = out._replace(odd=np.empty((pairs, 5), np.int64))
+        if len(out.values) < entries:
+            size = max(entries, 2 * len(out.values))
+            out = out._replace(indices=_grown(out.indices, size), values=_grown(out.values, size))
+        if len(out.labels) == self.row:
+            size = min(2 * self.row, self.source.block_rows)
+            labels, spans, indptr = _grown(out.labels, size), _grown(out.spans, size), _grown(out.indptr, size + 1)
+            out = out._replace(labels=labels, spans=spans, indptr=indptr)
+        self.buffers = out
+
+    def _settle_values(self, text: bytes, n_odd: int) -> Iterator[tuple[int, str]]:
+        """Convert the values that the parser left over. Gives place and description of those that are wrong."""
+        odd = self.buffers.odd[:n_odd]
+        values, sure = decimals(odd[:, 3], odd[:, 4])
+        self.buffers.values[odd[sure, 0]] = values[sure]
+        for entry, start, stop in odd[~sure, :3].tolist():
+            try:
+                self.buffers.values[entry] = to_number(text[start:stop])
+            except ValueError:
+                yield start, f"the value {_token(text, start)!r} is not a number"
+
+    def _settle_labels(self, text: bytes, rows: slice) -> Iterator[tuple[int, str]]:
+        """Convert the labels that the parser left over, likewise."""
+        labels, spans = self.buffers.labels[rows], self.buffers.spans[rows]
+        for row in np.flatnonzero(np.isnan(labels)).tolist():
+            start, stop = spans[row].tolist()
+            try:
+                labels[row] = to_number(text[start:stop])
+            except ValueError:
+                token = _token(text, start)
+                if ":" in token:
+                    yield start, f"the line starts with {token!r} and has no label; put one first"
+                elif "," in token:
+                    yield start, f"{token!r} is several labels; one label a row is supported, so keep one"
+                elif self.settled and self.numeric:
+                    what = f"the label {token!r} is not a number, unlike all labels of the first block"
+                    yield start, f"{what}; relabel it, or enlarge block_rows"
+                else:
+                    self.numeric = False
+        if not (self.settled and self.numeric):
+            self.words += [text[start:stop].decode(errors="replace") for start, stop in spans.tolist()]
+
+    def _error(self, text: bytes, at: int, what: str) -> SourceError:
+        line = self.lines + text.count(b"\n", 0, at) + 1
+        line_start = text.rfind(b"\n", 0, at) + 1
+        column = len(text[line_start:at].decode(errors="replace")) + 1
+        return SourceError(what, path=self.source.path, line=line, column=column)
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.empty((size, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _token(text: bytes, at: int) -> str:
+    """What is written at a place, cut short for a message."""
+    found = _TOKEN.match(text, at)
+    token = found[0].decode(errors="replace") if found else ""
+    return token if len(token) <= _QUOTED else token[:_QUOTED] + "..."

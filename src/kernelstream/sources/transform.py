@@ -1,0 +1,241 @@
+"""Sources made from sources: features scaled, rows shuffled; one streamed pass each, in bounded memory."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, as_csr, positive
+
+KINDS = ("minmax", "standard")
+
+
+class Scaling(NamedTuple):
+    """The map x -> (x - offset) * factor of each feature. A feature that was constant has factor 0."""
+
+    kind: str
+    offset: NDArray[np.float64]
+    factor: NDArray[np.float64]
+
+    def apply(self, X: Matrix) -> Matrix:
+        """The scaled rows: dense, or sparse when X is and no offset would fill its zeros."""
+        width = len(self.offset)
+        if X.shape[1] > width or (X.shape[1] < width and not issparse(X)):
+            raise ValueError(
+                f"the rows have {X.shape[1]} features, the scaling was fitted on {width}; "
+                "fit it on data that has all of them, or drop the new ones"
+            )
+        if not issparse(X):
+            return (X - self.offset) * self.factor
+        if self.offset.any():
+            return (as_csr(X.data, X.indices, X.indptr, width).toarray() - self.offset) * self.factor
+        return as_csr(X.data * self.factor[X.indices], X.indices, X.indptr, width)
+
+
+class _Moments(NamedTuple):
+    """The number of rows, and for each feature its extremes, mean and sum of squared deviations from the mean."""
+
+    n_rows: int
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def fit_scaling(source: Source, kind: str) -> Scaling:
+    """One pass over a source. "minmax" maps each feature onto [-1, 1], "standard" to mean 0 and variance 1.
+
+    Constant features become 0. The zeros that sparse rows leave out count, also those before a feature first appeared.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
+    total: _Moments | None = None
+    for X, _ in source:
+        moments = _sparse_moments(X) if issparse(X) else _dense_moments(np.asarray(X, np.float64))
+        total = moments if total is None else _merged(total, moments)
+        broken = np.flatnonzero(~np.isfinite(total.high - total.low))
+        if len(broken) > 0:
+            raise ValueError(
+                f"{source.name}: feature {broken[0]} has a value that is NaN, infinite or too large "
+                f"in rows {total.n_rows - X.shape[0]} to {total.n_rows - 1}; impute or drop such rows before scaling"
+            )
+    if total is None:
+        raise ValueError(f"{source.name} has no rows; a scaling needs at least one")
+    if kind == "minmax":
+        offset, scale = total.low / 2 + total.high / 2, total.high / 2 - total.low / 2
+        constant = scale == 0
+    else:
+        variance = total.spread / total.n_rows
+        offset, scale = total.mean, np.sqrt(variance)
+        # Rounding alone leaves this much variance in a constant feature (Chan, Golub, LeVeque 1983).
+        noise = total.n_rows * np.finfo(float).eps
+        constant = variance <= noise * variance + (noise * offset) ** 2
+    # Below the smallest normal number a reciprocal overflows.
+    constant |= scale < np.finfo(float).tiny
+    return Scaling(kind, offset, np.divide(1.0, scale, out=np.zeros_like(scale), where=~constant))
+
+
+def _dense_moments(X: NDArray[np.float64]) -> _Moments:
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = X.mean(axis=0)
+        return _Moments(len(X), X.min(axis=0), X.max(axis=0), mean, np.square(X - mean).sum(axis=0))
+
+
+def _sparse_moments(X: csr_array) -> _Moments:
+    n, width = X.shape
+    values = X.data.astype(np.float64)
+    present = np.bincount(X.indices, minlength=width)
+    low, high = np.where(present < n, 0.0, np.inf), np.where(present < n, 0.0, -np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.minimum.at(low, X.indices, values)
+        np.maximum.at(high, X.indices, values)
+        mean = np.bincount(X.indices, values, width) / n
+        deviations = np.bincount(X.indices, np.square(values - mean[X.indices]), width)
+        return _Moments(n, low, high, mean, deviations + (n - present) * mean**2)
+
+
+def _merged(a: _Moments, b: _Moments) -> _Moments:
+    """The moments of both parts together: Chan's update. A feature that a part did not have was 0 there."""
+    width = max(len(a.mean), len(b.mean))
+    a, b = _widened(a, width), _widened(b, width)
+    n_rows = a.n_rows + b.n_rows
+    with np.errstate(invalid="ignore", over="ignore"):
+        shift = b.mean - a.mean
+        mean = a.mean + shift * (b.n_rows / n_rows)
+        spread = a.spread + b.spread + shift**2 * (a.n_rows * (b.n_rows / n_rows))
+    return _Moments(n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high), mean, spread)
+
+
+def _widened(moments: _Moments, width: int) -> _Moments:
+    missing = width - len(moments.mean)
+    return _Moments(moments.n_rows, *(np.pad(array, (0, missing)) for array in moments[1:]))
+
+
+class Scaled(Source):
+    """The blocks of a source, scaled."""
+
+    def __init__(self, source: Source, scaling: Scaling):
+        self.source = source
+        self.scaling = scaling
+        self.name = source.name
+        self.n_rows = source.n_rows
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        for X, y in self.source:
+            yield self.scaling.apply(X), y
+
+    def progress(self) -> float | None:
+        return self.source.progress()
+
+
+class Shuffled(Source):
+    """The rows of a source in a uniformly random order, the same for a seed however the rows come in blocks.
+
+    Each pass first spools the source into temporary files, then gathers rows from them, so that what stays in memory
+    is one block, the permutation (8 bytes a row) and the distinct labels when they are words.
+    """
+
+    def __init__(self, source: Source, seed: int, *, block_rows: int = DEFAULT_BLOCK_ROWS):
+        self.source = source
+        self.seed = seed
+        self.block_rows = positive(block_rows, "block_rows")
+        self.name = source.name
+        self.n_rows = source.n_rows
+        self._gathered = -1.0
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        self._gathered = -1.0
+        # The files go when this generator ends, is closed or is collected.
+        with _Spool() as spool:
+            for X, y in self.source:
+                spool.append(X, y)
+            spool.map_files()
+            order = np.random.default_rng(self.seed).permutation(spool.n_rows)
+            for start in range(0, len(order), self.block_rows):
+                chosen = order[start : start + self.block_rows]
+                self._gathered = (start + len(chosen)) / len(order)
+                yield spool.gather(chosen)
+
+    def progress(self) -> float | None:
+        """Half of the work is spooling."""
+        if self._gathered >= 0:
+            return 0.5 + 0.5 * self._gathered
+        spooled = self.source.progress()
+        return None if spooled is None else 0.5 * spooled
+
+
+class _Spool:
+    """Rows appended to temporary files, and gathered from there in any order."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._width = 0
+        self._entries = 0
+        self._form: tuple[Any, ...] | None = None
+        self._words: dict[str, int] = {}
+        self._dtypes: dict[str, Any] = {}
+        self._maps: dict[str, NDArray[Any]] = {}
+        self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-shuffled-")
+
+    def __enter__(self) -> "_Spool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Some systems cannot remove a file that is still mapped.
+        self._maps.clear()
+        self._directory.cleanup()
+
+    def append(self, X: Matrix, y: NDArray[Any]) -> None:
+        form = (X.dtype, "sparse" if issparse(X) else X.shape[1], "text" if y.dtype.kind == "U" else "numbers")
+        self._form = self._form or form
+        if form != self._form:
+            raise ValueError(
+                f"the block from row {self.n_rows} on has (dtype, width, labels) {form}, "
+                f"the ones before it {self._form}; they must agree to be shuffled"
+            )
+        if issparse(X):
+            self._write("values", X.data)
+            self._write("indices", X.indices.astype(np.int64, copy=False))
+            self._write("starts", X.indptr[:-1].astype(np.int64) + self._entries)
+            self._write("lengths", np.diff(X.indptr).astype(np.int64, copy=False))
+            self._entries += len(X.data)
+        else:
+            self._write("rows", X)
+        if y.dtype.kind == "U":
+            codes = [self._words.setdefault(word, len(self._words)) for word in y.tolist()]
+            self._write("codes", np.array(codes, np.int64))
+        else:
+            self._write("labels", y.astype(np.float64, copy=False))
+        self.n_rows += X.shape[0]
+        self._width = max(self._width, X.shape[1])
+
+    def map_files(self) -> None:
+        """Make everything appended so far available to `gather`."""
+        for name, dtype in self._dtypes.items():
+            path = self._path(name)
+            # An empty file cannot be mapped.
+            self._maps[name] = np.memmap(path, dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+
+    def gather(self, chosen: NDArray[np.int64]) -> LabelledBlock:
+        X = self._maps["rows"].reshape(-1, self._width)[chosen] if "rows" in self._maps else self._gather_sparse(chosen)
+        if "labels" in self._maps:
+            return X, self._maps["labels"][chosen]
+        return X, np.array(list(self._words))[self._maps["codes"][chosen]]
+
+    def _gather_sparse(self, chosen: NDArray[np.int64]) -> csr_array:
+        lengths = self._maps["lengths"][chosen]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(self._maps["starts"][chosen] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return as_csr(self._maps["values"][places], self._maps["indices"][places], indptr, self._width)
+
+    def _write(self, name: str, array: NDArray[Any]) -> None:
+        self._dtypes[name] = array.dtype
+        with open(self._path(name), "ab") as file:
+            file.write(array.tobytes())
+
+    def _path(self, name: str) -> Path:
+        return Path(self._directory.name) / name

@@ -1,0 +1,175 @@
+"""Binary, Multiclass, Regression: labels to targets, scores to labels.
+
+Targets that compiled code sees are float64: +-1, a class index, or the value itself. Labels may be of any sortable type.
+A score of exactly 0 is shown as the positive class, a tie as the lowest class.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .losses import BINARY, MULTICLASS, REGRESSION
+from .rows import LARGEST
+
+
+class Task:
+    """Base of the tasks; `name` is the word used on the command line and by losses."""
+
+    name: str
+    n_outputs: int
+
+    def encode(self, y: Any) -> np.ndarray:
+        """Targets for labels; ValueError names what cannot be encoded."""
+        raise NotImplementedError
+
+    def decode(self, scores: np.ndarray) -> np.ndarray:
+        """The label shown for each row of scores (n, K)."""
+        raise NotImplementedError
+
+    def grown(self, y: Any) -> "Task":
+        """The task with the labels in y that were not known, after those that were."""
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+class Regression(Task):
+    name = REGRESSION
+    n_outputs = 1
+
+    def encode(self, y: Any) -> np.ndarray:
+        try:
+            targets = np.ascontiguousarray(y, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"Targets of a regression must be numbers ({error}).") from None
+        if not (np.abs(targets) <= LARGEST).all():
+            row = int(np.argmin(np.abs(targets) <= LARGEST))
+            raise ValueError(
+                f"Row {row}: the target {targets[row]} is NaN, infinity or beyond {LARGEST:g}. Drop such rows or scale "
+                "the targets. Nothing was learned from this block."
+            )
+        return targets
+
+    def decode(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0].astype(np.float64)
+
+
+class Classification(Task):
+    """Labels `classes`, in the order of the outputs."""
+
+    def __init__(self, classes: Any):
+        self.classes = _label_array(classes)
+        self._order = np.argsort(self.classes, kind="stable")
+        self._sorted = self.classes[self._order]
+        if (self._sorted[1:] == self._sorted[:-1]).any():
+            raise ValueError(f"classes {list(self.classes)} name a label twice.")
+
+    def positions(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The class index of each label, and whether it is known at all."""
+        y = _label_array(y)
+        try:
+            place = np.minimum(np.searchsorted(self._sorted, y), len(self._sorted) - 1)
+            known = np.asarray(self._sorted[place] == y)
+        except (TypeError, np.exceptions.DTypePromotionError):
+            known = np.zeros(len(y), bool)
+        if known.shape != y.shape:
+            known = np.zeros(len(y), bool)
+        return (self._order[place] if known.any() else np.zeros(len(y), np.int64)), known
+
+    def encode_positions(self, y: Any) -> np.ndarray:
+        positions, known = self.positions(y)
+        if not known.all():
+            row = int(np.argmin(known))
+            raise ValueError(
+                f"Row {row}: the label {_label_array(y)[row]!r} is not among the classes {_shown(self.classes)}. Announce every "
+                "class on the first call (classes=...), or set grow_classes=True. Nothing was learned from this block."
+            )
+        return positions
+
+    def to_json(self) -> dict[str, Any]:
+        kind = self.classes.dtype.kind
+        if kind not in "iubfUO" or (kind == "O" and not all(isinstance(c, str) for c in self.classes)):
+            raise ValueError(f"Labels of dtype {self.classes.dtype} cannot be written to a model file; use numbers or strings.")
+        return {"name": self.name, "classes": self.classes.tolist(), "dtype": self.classes.dtype.str}
+
+
+class Binary(Classification):
+    """Two classes; the second is the positive one."""
+
+    name = BINARY
+    n_outputs = 1
+
+    def __init__(self, classes: Any):
+        super().__init__(classes)
+        if len(self.classes) != 2:
+            raise ValueError(f"A binary task has two classes; got {len(self.classes)}: {_shown(self.classes)}.")
+
+    def encode(self, y: Any) -> np.ndarray:
+        return 2.0 * self.encode_positions(y) - 1.0
+
+    def decode(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray(self.classes[(scores[:, 0] >= 0).astype(np.int64)])
+
+
+class Multiclass(Classification):
+    """One output a class."""
+
+    name = MULTICLASS
+
+    def __init__(self, classes: Any):
+        super().__init__(classes)
+        if len(self.classes) == 0:
+            raise ValueError("A multiclass task needs at least one class.")
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.classes)
+
+    def encode(self, y: Any) -> np.ndarray:
+        return self.encode_positions(y).astype(np.float64)
+
+    def decode(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray(self.classes[scores.argmax(axis=1)])
+
+    def grown(self, y: Any) -> "Multiclass":
+        _, known = self.positions(y)
+        if known.all():
+            return self
+        new = np.unique(_label_array(y)[~known])
+        return Multiclass(np.concatenate([self.classes, new.astype(np.result_type(new, self.classes))]))
+
+
+def classification(classes: Any, *, grow: bool = False) -> Classification:
+    """The task for these classes: binary for two, unless more may come."""
+    classes = np.unique(_label_array(classes))
+    if grow:
+        return Multiclass(classes)
+    if len(classes) < 2:
+        raise ValueError(
+            f"A classifier needs at least 2 classes; got {len(classes)} class: {_shown(classes)}. Announce all classes "
+            "(classes=...) when the first block holds only one, or set grow_classes=True."
+        )
+    return Binary(classes) if len(classes) == 2 else Multiclass(classes)
+
+
+def from_json(record: dict[str, Any]) -> Task:
+    kinds = {task.name: task for task in (Binary, Multiclass)}
+    if record["name"] == REGRESSION:
+        return Regression()
+    return kinds[record["name"]](np.array(record["classes"], np.dtype(record["dtype"])))
+
+
+def _label_array(labels: Any) -> np.ndarray:
+    labels = np.asarray(labels if isinstance(labels, np.ndarray) or hasattr(labels, "__array__") else list(labels))
+    if labels.ndim != 1:
+        raise ValueError(f"Labels must be one a row, in one dimension; got shape {labels.shape}.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.argmin(np.isfinite(labels)))
+        raise ValueError(f"Row {row}: the label {labels[row]} is NaN or infinity. Drop such rows.")
+    return labels
+
+
+def _shown(classes: np.ndarray) -> str:
+    words = [repr(c) for c in classes[:10].tolist()]
+    return "[" + ", ".join(words) + (", ...]" if len(classes) > 10 else "]")
