@@ -64,8 +64,8 @@ class Algorithm(Parameters):
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
 
-    def settle(self, variance: float, n_features: int) -> Self:
-        """The spec with every data-dependent parameter fixed from the first block."""
+    def settle(self, task: str, variance: float, n_features: int) -> Self:
+        """The spec with every parameter that depends on the task or the first block fixed."""
         return replace(self, kernel=self.kernel.settle(variance, n_features))
 
     def lower(self, task: str, dtype: Any) -> Any:

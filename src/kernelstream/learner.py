@@ -64,7 +64,7 @@ class Learner:
         self.scaling = scaling
         self.n_seen = 0
         self.settled: Algorithm | None = None
-        self._lowered(self.algorithm.settle(1.0, 1))  # a loss that does not fit the task is refused now
+        self._lowered(self.algorithm.settle(task.name, 1.0, 1))  # a loss that does not fit the task is refused now
 
     def _lowered(self, spec: Algorithm) -> Any:
         return spec.lower(self.task.name, self.dtype)
@@ -164,7 +164,7 @@ class Learner:
         """Settle on the first block; grow when the block is wider or brings new classes."""
         if self.settled is None:
             self.task = task
-            self.settled = self.algorithm.settle(_variance(matrix), width)
+            self.settled = self.algorithm.settle(task.name, _variance(matrix), width)
             self._shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             self._adopt(self.settled.init(self._shape))
         elif width > self.width or task is not self.task:

@@ -28,8 +28,11 @@ def bits(key: Any, counter: Any) -> Any:
 
 
 def uniform(key: Any, counter: Any) -> Any:
-    """A float64 in (0, 1), both ends excluded, for each (key, counter)."""
-    return (np.right_shift(bits(key, counter), u8(11)).astype(np.float64) + 0.5) * 2.0**-53
+    """A float64 in (0, 1), both ends excluded, for each (key, counter).
+
+    52 bits: with 53 the half that is added to the largest word would round up to 1.
+    """
+    return (np.right_shift(bits(key, counter), u8(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
 def key(seed: int, *labels: int) -> np.uint64:
@@ -53,10 +56,10 @@ def draw(state):
     """The next float64 in (0, 1) of a sequential generator. Ensures: equals `uniform(key, drawn before)`."""
     word = _scalar_mix(np.add(state[0], np.multiply(np.add(state[1], u8(1)), _GOLDEN)))
     state[1] = np.add(state[1], u8(1))
-    return (np.float64(np.right_shift(word, u8(11))) + 0.5) * 2.0**-53
+    return (np.float64(np.right_shift(word, u8(12))) + 0.5) * 2.0**-52
 
 
 @compiled
 def draw_below(state, n):
-    """The next integer in 0 .. n-1 (bias below n / 2^53)."""
+    """The next integer in 0 .. n-1 (bias below n / 2^52)."""
     return np.int64(draw(state) * n)

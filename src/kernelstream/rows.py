@@ -100,7 +100,7 @@ def as_matrix(X: Any) -> Any:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"Features must be numbers ({error}). Encode text or categories as numbers first.") from None
+            raise type(error)(f"Features must be numbers ({error}). Encode text or categories as numbers first.") from None
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: features must be real numbers.")
     if X.dtype.kind not in "fiub":
@@ -127,7 +127,9 @@ def to_block(X: Any, dtype: Any) -> tuple[Block, int]:
         else:
             values = np.ascontiguousarray(X, dtype).reshape(-1)
             block = Block(np.arange(0, n * width + 1, width), np.arange(width), values, 1)
-    bad = first_bad(values, LARGEST)
+    if not values.flags.writeable:  # compiled code knows one kind of array only
+        block = block._replace(values=values.copy())
+    bad = first_bad(block.values, LARGEST)
     if bad >= 0:
         row = int(np.searchsorted(block.indptr, bad, side="right")) - 1
         column = int(block.indices[bad - block.indptr[row] if block.shared else bad])

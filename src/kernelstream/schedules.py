@@ -45,8 +45,12 @@ class InverseTime(Schedule):
     power = 1.0
 
 
-def as_schedule(learning_rate: "float | Schedule") -> Schedule:
-    return learning_rate if isinstance(learning_rate, Schedule) else Constant(learning_rate)
+SCHEDULES: dict[str, type[Schedule]] = {"constant": Constant, "inverse-sqrt": InverseSqrt, "inverse-time": InverseTime}
+
+
+def as_schedule(learning_rate: "float | str | Schedule") -> Schedule:
+    """A number stands for a constant step."""
+    return learning_rate if isinstance(learning_rate, Schedule) else Constant(float(learning_rate))
 
 
 @inlined

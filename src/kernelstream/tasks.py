@@ -63,7 +63,7 @@ class Classification(Task):
         self._order = np.argsort(self.classes, kind="stable")
         self._sorted = self.classes[self._order]
         if (self._sorted[1:] == self._sorted[:-1]).any():
-            raise ValueError(f"classes {list(self.classes)} name a label twice.")
+            raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
     def positions(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """The class index of each label, and whether it is known at all."""
@@ -82,8 +82,9 @@ class Classification(Task):
         if not known.all():
             row = int(np.argmin(known))
             raise ValueError(
-                f"Row {row}: the label {_label_array(y)[row]!r} is not among the classes {_shown(self.classes)}. Announce every "
-                "class on the first call (classes=...), or set grow_classes=True. Nothing was learned from this block."
+                f"Row {row}: the label {_label_array(y)[row : row + 1].tolist()[0]!r} is not among the classes "
+                f"{_shown(self.classes)}. Announce every class on the first call (classes=...), "
+                "or set grow_classes=True. Nothing was learned from this block."
             )
         return positions
 

@@ -1,15 +1,18 @@
 """The gradient step that OGD, FOGD and NOGD share: loss, slope, step size, threshold."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 from .._compile import inlined
 from ..engine import Algorithm
-from ..losses import BINARY, LOSSES, MULTICLASS, Loss, LossRecord, as_loss, slope
+from ..losses import BINARY, LOSSES, MULTICLASS, REGRESSION, Loss, LossRecord, as_loss, slope
 from ..parameters import at_least, positive
 from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
 
-DEFAULT_LOSS = {BINARY: "hinge", MULTICLASS: "hinge", "regression": "squared"}
+DEFAULT_LOSS = {BINARY: "hinge", MULTICLASS: "hinge", REGRESSION: "squared"}
+
+# Steps of a normalised kernel model: on a hinge the length matters little, on a square a long step follows the noise.
+DEFAULT_RATE = {BINARY: 0.5, MULTICLASS: 0.5, REGRESSION: 0.2}
 
 
 class DescentRecord(NamedTuple):
@@ -24,13 +27,13 @@ class Descent(Algorithm):
     """Parameters of every gradient learner.
 
     loss: a name, a loss, or "auto" (hinge for classification, squared for regression).
-    learning_rate: a number or a schedule.
+    learning_rate: a number, a schedule, or "auto" (0.5 for classification, 0.2 for regression).
     regularization: lambda of (lambda/2) ||f||^2, which shrinks the model by 1 - learning_rate * lambda each round.
     threshold: no update while the loss is not above it (LSOKL Alg. 5 and 6; 0 updates whenever there is a slope).
     """
 
     loss: str | Loss = "auto"
-    learning_rate: float | Schedule = 0.5
+    learning_rate: float | str | Schedule = "auto"
     regularization: float = 0.0
     threshold: float = 0.0
 
@@ -38,23 +41,32 @@ class Descent(Algorithm):
         super().check()
         if self.loss != "auto":
             as_loss(self.loss)
-        if not isinstance(self.learning_rate, Schedule):
-            positive(learning_rate=self.learning_rate)
         at_least(0.0, regularization=self.regularization, threshold=self.threshold)
-        if as_schedule(self.learning_rate).rate * self.regularization > 1.0:
-            raise ValueError(
-                f"learning_rate * regularization = {as_schedule(self.learning_rate).rate * self.regularization:g} "
-                "exceeds 1: a round would turn the model's sign. Lower one of them."
-            )
+        if self.learning_rate != "auto":
+            if not isinstance(self.learning_rate, Schedule):
+                positive(learning_rate=self.learning_rate)
+            shrinkage = as_schedule(self.learning_rate).rate * self.regularization
+            if shrinkage > 1.0:
+                raise ValueError(
+                    f"learning_rate * regularization = {shrinkage:g} exceeds 1: a round would turn the model's sign. "
+                    "Lower one of them."
+                )
+
+    def settle(self, task: str, variance: float, n_features: int) -> Self:
+        return replace(
+            super().settle(task, variance, n_features),
+            loss=DEFAULT_LOSS[task] if self.loss == "auto" else self.loss,
+            learning_rate=DEFAULT_RATE[task] if self.learning_rate == "auto" else self.learning_rate,
+        )
 
     def losses(self, task: str) -> tuple[str, ...]:
         names = [name for name, loss in LOSSES.items() if task in loss.tasks]
         return tuple(sorted(names, key=lambda name: name != DEFAULT_LOSS[task]))
 
     def descent(self, task: str, dtype: Any) -> DescentRecord:
-        loss = as_loss(DEFAULT_LOSS[task] if self.loss == "auto" else self.loss)
+        """Requires: a settled spec."""
         return DescentRecord(
-            loss.lower(task, dtype),
+            as_loss(self.loss).lower(task, dtype),
             as_schedule(self.learning_rate).lower(),
             float(self.regularization),
             float(self.threshold),

@@ -75,9 +75,9 @@ class NOGD(Descent):
             if self.rank > self.budget:
                 raise ValueError(f"rank={self.rank} exceeds budget={self.budget}; a Gram matrix has no more eigenvalues.")
 
-    def settle(self, variance: float, n_features: int) -> Self:
+    def settle(self, task: str, variance: float, n_features: int) -> Self:
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
-        return replace(super().settle(variance, n_features), rank=rank)
+        return replace(super().settle(task, variance, n_features), rank=rank)
 
     def lower(self, task: str, dtype: Any) -> NOGDRecord:
         return NOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), PRODUCTS.address(dtype))

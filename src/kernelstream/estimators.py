@@ -1,0 +1,293 @@
+"""The scikit-learn face: OnlineKernelClassifier and OnlineKernelRegressor.
+
+`fit` starts afresh, `partial_fit` goes on, `predict_learn` predicts each row before learning from it. However a stream
+is cut into calls, the model is the same.
+"""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from . import state as model_files
+from .algorithms import as_algorithm
+from .engine import Algorithm
+from .learner import Learner
+from .losses import as_loss
+from .tasks import Classification, Regression, Task, classification
+
+
+class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "fogd",
+        *,
+        epochs: int = 1,
+        random_state: Any = None,
+        dtype: str = "float32",
+        grow_features: bool = False,
+    ):
+        self.algorithm = algorithm
+        self.epochs = epochs
+        self.random_state = random_state
+        self.dtype = dtype
+        self.grow_features = grow_features
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # What a fitted estimator shows.
+
+    @property
+    def size_(self) -> int:
+        """Stored points, or features of an explicit map."""
+        return self._fitted().size
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows learned from."""
+        return self._fitted().n_seen
+
+    @property
+    def algorithm_(self) -> Algorithm:
+        """The spec with data-dependent parameters settled."""
+        settled = self._fitted().settled
+        assert settled is not None
+        return settled
+
+    def _fitted(self) -> Learner:
+        check_is_fitted(self, "learner_")
+        learner: Learner = self.learner_
+        return learner
+
+    # Learning.
+
+    def _begin(self, task: Task) -> Learner:
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return Learner(
+            as_algorithm(self.algorithm),
+            task,
+            seed=seed,
+            dtype=self.dtype,
+            grow_features=self.grow_features,
+            grow_classes=getattr(self, "grow_classes", False),
+        )
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """X as a matrix, with scikit-learn's bookkeeping of names and widths.
+
+        A plain array of the known width takes the short way: nothing is left to book.
+        """
+        known = None if reset else getattr(self, "n_features_in_", None)
+        if type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == known and X.dtype.kind in "fiu":
+            if len(X) > 0 and not hasattr(self, "feature_names_in_"):
+                return X
+        if self.grow_features and not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != known:
+            reset = X.shape[1] > known
+            if not reset:
+                return X
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
+
+    def _fit(self, task: Task, X: Any, y: Any, sample_weight: Any) -> Self:
+        if not (isinstance(self.epochs, int | np.integer) and self.epochs >= 1):
+            raise ValueError(f"epochs={self.epochs!r} must be a whole number not less than 1.")
+        if sample_weight is not None and not np.asarray(sample_weight).any():
+            raise ValueError("Every sample weight is zero: there is nothing to learn from.")
+        learner = self._begin(task)
+        for _ in range(self.epochs):
+            learner.learn(X, y, sample_weight)
+        self.learner_ = learner
+        return self
+
+    def merge(self, other: "_OnlineKernelEstimator") -> Self:
+        """Take in what another fitted estimator learned, weighted by the rows each has seen."""
+        self._fitted().merge(other._fitted())
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file; `kernelstream.load` reads it, and learning goes on bit for bit."""
+        learner = self._fitted()
+        names = getattr(self, "feature_names_in_", None)
+        random_state = self.random_state if isinstance(self.random_state, int | np.integer) else None
+        learner.save(
+            path,
+            epochs=int(self.epochs),
+            random_state=None if random_state is None else int(random_state),
+            feature_names=None if names is None else [str(n) for n in names],
+        )
+
+    def _restore(self, learner: Learner, header: dict[str, Any]) -> Self:
+        self.learner_ = learner
+        if learner.settled is not None:
+            self.n_features_in_ = learner.width
+        if header.get("feature_names") is not None:
+            self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+        return self
+
+
+def _models_probabilities(estimator: "OnlineKernelClassifier") -> bool:
+    if hasattr(estimator, "learner_"):
+        return estimator.learner_.probabilistic
+    loss = getattr(as_algorithm(estimator.algorithm), "loss", "auto")
+    return loss != "auto" and bool(as_loss(loss).probabilistic)
+
+
+class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: ignore[misc]
+    """Online kernel classification, binary and multiclass.
+
+    Parameters
+    ----------
+    algorithm : a spec such as ``FOGD(n_components=400)``, or a name of ``kernelstream algorithms``
+    epochs : passes over the data in `fit`
+    random_state : seed of the random choices that an algorithm makes
+    dtype : "float32" or "float64"
+    grow_features : accept blocks with more features later
+    grow_classes : accept labels that were never announced
+
+    Attributes
+    ----------
+    classes_ : labels, in the order of the outputs
+    size_, n_seen_ : stored points or features; rows learned from
+    algorithm_ : the spec with data-dependent parameters settled
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "fogd",
+        *,
+        epochs: int = 1,
+        random_state: Any = None,
+        dtype: str = "float32",
+        grow_features: bool = False,
+        grow_classes: bool = False,
+    ):
+        super().__init__(
+            algorithm, epochs=epochs, random_state=random_state, dtype=dtype, grow_features=grow_features
+        )
+        self.grow_classes = grow_classes
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, in the order of the outputs."""
+        task = self._fitted().task
+        assert isinstance(task, Classification)
+        return task.classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh."""
+        X = self._rows(X, reset=True)
+        y = _labels(y)
+        return self._fit(classification(y, grow=self.grow_classes), X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. `classes` announces all labels on the first call (default: those of its rows)."""
+        self._continue(X, y, classes, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """The label predicted for each row before learning from it; one pass that predicts and learns."""
+        scores = self._continue(X, y, classes, sample_weight)
+        return self.learner_.task.decode(scores)
+
+    def _continue(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
+        first = not hasattr(self, "learner_")
+        y = _labels(y) if first or type(y) is not np.ndarray or y.ndim != 1 else y
+        if first:
+            learner = self._begin(classification(y if classes is None else classes, grow=self.grow_classes))
+        else:
+            learner = self.learner_
+            if classes is not None and not self.grow_classes:
+                self._check_same_classes(classes)
+        scores = learner.learn(self._rows(X, reset=first), y, sample_weight)
+        self.learner_ = learner
+        return scores
+
+    def _check_same_classes(self, classes: Any) -> None:
+        given = classification(classes).classes
+        if given.shape != self.classes_.shape or (given != self.classes_).any():
+            raise ValueError(
+                f"classes={given.tolist()} is not the same as on the first call to partial_fit: {self.classes_.tolist()}. "
+                "Set grow_classes=True if labels may appear later."
+            )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) for two classes, positive for ``classes_[1]``; (n, classes) otherwise."""
+        learner = self._fitted()
+        scores = learner.scores(self._rows(X, reset=False))
+        if len(self.classes_) != 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        learner = self._fitted()
+        return learner.task.decode(learner.scores(self._rows(X, reset=False)))
+
+    @available_if(_models_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, where the loss models them: logistic (binary), softmax (multiclass)."""
+        return self._fitted().probabilities(self._rows(X, reset=False))
+
+
+class OnlineKernelRegressor(RegressorMixin, _OnlineKernelEstimator):  # type: ignore[misc]
+    """Online kernel regression.
+
+    Parameters and attributes as of `OnlineKernelClassifier`, without those of classes.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh."""
+        X = self._rows(X, reset=True)
+        return self._fit(Regression(), X, _targets(y), sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """The value predicted for each row before learning from it; one pass that predicts and learns."""
+        first = not hasattr(self, "learner_")
+        learner = self._begin(Regression()) if first else self.learner_
+        scores = learner.learn(self._rows(X, reset=first), _targets(y), sample_weight)
+        self.learner_ = learner
+        return learner.task.decode(scores)
+
+    def predict(self, X: Any) -> np.ndarray:
+        learner = self._fitted()
+        return learner.task.decode(learner.scores(self._rows(X, reset=False)))
+
+
+def _labels(y: Any) -> Any:
+    y = _targets(y)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
+
+
+def _targets(y: Any) -> Any:
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    return column_or_1d(y, warn=True)
+
+
+def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor:
+    """The estimator that a model file holds: a classifier or a regressor, as its task is."""
+    header, arrays = model_files.read(path)
+    learner = Learner._from_file(path, header, arrays)
+    common: dict[str, Any] = {
+        "epochs": header.get("epochs", 1),
+        "random_state": header.get("random_state"),
+        "dtype": learner.dtype,
+        "grow_features": learner.grow_features,
+    }
+    if isinstance(learner.task, Classification):
+        classifier = OnlineKernelClassifier(learner.algorithm, grow_classes=learner.grow_classes, **common)
+        return classifier._restore(learner, header)
+    return OnlineKernelRegressor(learner.algorithm, **common)._restore(learner, header)
