@@ -94,7 +94,7 @@ def by_record(declaration: Callable[..., Any]) -> Any:
 
     ``@declaration.register(Record)`` adds a body.
     """
-    bodies: dict[type, Callable[..., Any]] = {}
+    bodies: dict[type | None, Callable[..., Any]] = {}
 
     @functools.wraps(declaration)
     def dispatch(first: Any, *rest: Any) -> Any:

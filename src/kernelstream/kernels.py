@@ -128,7 +128,7 @@ class Gaussian(_Spectral):
 
     metric: ClassVar[int] = SQUARED_DISTANCE
 
-    def __post_init__(self, sigma: float | None) -> None:  # type: ignore[override]
+    def __post_init__(self, sigma: float | None) -> None:
         if sigma is not None:
             if self.gamma != "scale":
                 raise ValueError(f"Give gamma or sigma, not both (gamma={self.gamma!r}, sigma={sigma!r}).")

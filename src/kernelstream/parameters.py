@@ -99,7 +99,7 @@ def at_least(limit: float, **values: Any) -> None:
 
 def whole(limit: int, **values: Any) -> None:
     for name, value in values.items():
-        if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= limit):
+        if not (isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= limit):
             raise ValueError(f"{name}={value!r} must be a whole number not less than {limit}.")
 
 

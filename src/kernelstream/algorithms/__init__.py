@@ -8,6 +8,8 @@ from .nogd import NOGD
 from .ogd import OGD
 from .perceptron import Perceptron
 
+__all__ = ["ALGORITHMS", "FOGD", "NOGD", "OGD", "Perceptron", "as_algorithm", "make"]
+
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "perceptron": Perceptron,
     "ogd": OGD,

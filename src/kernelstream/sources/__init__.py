@@ -13,6 +13,7 @@ from .base import (
     SourceError,
     format_suffix,
 )
+from .bundled import BUNDLED, bundled
 from .delimited import DelimitedSource
 from .libsvm import LibsvmSource
 from .npz import NpzSource
@@ -35,7 +36,6 @@ __all__ = [
 ]
 
 _LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight", ".txt")
-_BUILT_IN = {"digits": "load_digits", "breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes"}
 
 
 def open_source(
@@ -50,11 +50,11 @@ def open_source(
     `label` is the label's column in a CSV file, by position or name; `zero_based` says that a LIBSVM file counts its
     features from 0. Formats without the question ignore the answer.
     """
-    if path in _BUILT_IN:
-        return _built_in(str(path), block_rows)
+    if path in BUNDLED:
+        return bundled(str(path), block_rows=block_rows)
     file = Path(path)
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {str(file)!r}, and the built-in names are {', '.join(_BUILT_IN)}")
+        raise FileNotFoundError(f"there is no file {str(file)!r}, and the built-in names are {', '.join(BUNDLED)}")
     suffix = format_suffix(file)
     if suffix in _LIBSVM_SUFFIXES:
         return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based)
@@ -66,10 +66,3 @@ def open_source(
         f"{str(file)!r} has no known suffix; known are {' '.join(_LIBSVM_SUFFIXES)} (LIBSVM text) and .csv, "
         f"plain or with {' '.join(COMPRESSIONS)}, and .npz: rename the file, or use its source class directly"
     )
-
-
-def _built_in(name: str, block_rows: int) -> Source:
-    from sklearn import datasets
-
-    X, y = getattr(datasets, _BUILT_IN[name])(return_X_y=True)
-    return ArraySource(X, y, name=name, block_rows=block_rows)

@@ -1,0 +1,32 @@
+# Everything runs in .venv, which the first command makes. PYTHON=... names another interpreter (3.11 or later).
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test lint check bench clean
+
+demo: $(VENV)/.ready
+	$(RUN)/kernelstream demo
+
+test: $(VENV)/.ready
+	$(RUN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+
+check: lint test
+
+bench: $(VENV)/.ready
+	$(RUN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) report.html curve.png
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "kernelstream needs Python 3.11 or later; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,5 @@
+"""``python -m kernelstream`` is the console command."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,80 @@
+"""Skeleton: the file to copy when you add an algorithm; complete (kernel least mean squares) and run by the tests.
+
+Liu, Pokharel, Principe: The Kernel Least-Mean-Square Algorithm (2008), eq. 13-15.
+
+    e = y - f(x);    f <- f + eta e k(x, .)
+
+Remarks. Say here where you deviate from the paper and what you chose where it is silent. This one is unbounded.
+
+Symbols: eta learning_rate, e minus the slope of the squared loss.
+
+To add an algorithm:
+1. copy this file to ``algorithms/<name>.py`` and write the paper's update into `step`;
+2. copy ``reference/_skeleton.py`` to ``reference/<name>.py`` and write it once more, in NumPy and the paper's letters;
+3. add a row to ALGORITHMS. Command line, scikit-learn face, laws and benchmarks follow from it.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .. import expansion
+from ..engine import evaluate, lift, step
+from ..kernels import KernelRecord
+from ..losses import REGRESSION, LossRecord, Squared, slope
+from ..parameters import positive
+from ._expansion import ExpansionAlgorithm
+
+
+class SkeletonRecord(NamedTuple):
+    """What compiled code reads. Its type is how the engine finds the three bodies below: one record an algorithm."""
+
+    kernel: KernelRecord
+    loss: LossRecord
+    learning_rate: float
+
+
+# The spec: public, a dataclass of parameters in the words of DESIGN section 4. `ExpansionAlgorithm` brings a state
+# (f, t) with birth, growth, merging and model files; without it, write `init`, `scratch`, `grow`, `size` and `merge` as
+# FOGD does. A state is a NamedTuple of arrays (scalars 0-d) that holds only what the next step needs.
+@dataclass
+class Skeleton(ExpansionAlgorithm):
+    learning_rate: float = 0.5
+
+    name: ClassVar[str] = "skeleton"
+    paper: ClassVar[str] = "Liu, Pokharel, Principe 2008"
+    tasks: ClassVar[tuple[str, ...]] = (REGRESSION,)
+    bounded: ClassVar[bool] = False  # True promises that memory stays flat, and the laws hold you to it
+
+    def check(self) -> None:
+        super().check()
+        positive(learning_rate=self.learning_rate)
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("squared",)
+
+    def lower(self, task: str, dtype: Any) -> SkeletonRecord:
+        return SkeletonRecord(self.kernel.lower(dtype), Squared().lower(task, dtype), float(self.learning_rate))
+
+
+@lift.register(SkeletonRecord)
+def _(record, state, scratch, block, start, stop):
+    """Before a chunk of rows: what does not depend on the model, such as features of a fixed map. Here nothing does."""
+
+
+@evaluate.register(SkeletonRecord)
+def _(record, state, scratch, x, scores):
+    """scores = f(x), for K outputs. `scratch.row` then holds the kernel values, for the step to use."""
+    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+
+
+@step.register(SkeletonRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    """Learn from (x, target), whose scores are known; return the loss. A weight multiplies the step."""
+    g = scratch.common.slope
+    state.t[()] += 1
+    loss = slope(record.loss, target, scores, g)
+    if g[0] != 0 and weight > 0.0:
+        expansion.add(record.kernel, state.f, x, -record.learning_rate * weight, g)
+        # Python has its turn (`prepare`, which makes room) before the next row when a step sets `halt`.
+        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+    return loss

@@ -1,0 +1,78 @@
+"""The demonstration: small real data sets, streamed through every learner that does their task."""
+
+import platform
+from pathlib import Path
+
+import numba
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+
+from . import __version__
+from .algorithms import ALGORITHMS
+from .evaluate import Trace, prequential
+from .learner import Learner
+from .metrics import default_metrics
+from .report.page import write_page
+from .report.plots import write_curves
+from .report.tables import traces_table
+from .settings import spec_from
+from .sources import Shuffled, open_source
+from .survey import survey
+
+DATA_SETS = ("digits", "breast-cancer", "diabetes")
+SEED = 0
+SCALE = "standard"
+# A perceptron's step in a regression is as long as its learning rate, in the target's unit.
+SETTINGS = {("diabetes", "perceptron"): ("learning_rate=20",)}
+_BLOCK_ROWS = 256
+
+
+def run_demo(output: Path, console: Console) -> list[Trace]:
+    """Run all, with a table that fills on the way; write ``report.html`` and ``curve.png``."""
+    output.mkdir(parents=True, exist_ok=True)
+    traces: list[Trace] = []
+    if console.is_terminal:
+        with Live(traces_table(traces), console=console, auto_refresh=False) as live:
+            _run_all(traces, live)
+    else:
+        _run_all(traces, None)
+        console.print(traces_table(traces))
+    page, curve = output / "report.html", output / "curve.png"
+    write_curves(curve, traces)
+    write_page(
+        page,
+        traces,
+        title="kernelstream demo",
+        lead=f"{len(DATA_SETS)} data sets that come with scikit-learn, streamed once through every learner.",
+        facts={
+            "command": "kernelstream demo",
+            "rows": f"shuffled with seed {SEED}, features scaled: {SCALE}",
+            "versions": f"kernelstream {__version__}, NumPy {np.__version__}, Numba {numba.__version__}, "
+            f"Python {platform.python_version()}",
+            "machine": f"{platform.system()} {platform.machine()}",
+        },
+    )
+    for path in (page, curve):
+        console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)
+    return traces
+
+
+def _run_all(traces: list[Trace], live: Live | None) -> None:
+    for name in DATA_SETS:
+        file = open_source(name, block_rows=_BLOCK_ROWS)
+        found = survey(file, scale=SCALE)
+        task = found.task.name
+        for algorithm in (a for a, kind in ALGORITHMS.items() if task in kind.tasks):
+            spec = spec_from(algorithm, SETTINGS.get((name, algorithm), ()))
+            traces.append(Trace(name, algorithm, task, SEED, default_metrics(task)[-1].name))
+
+            def show(trace: Trace) -> None:
+                traces[-1] = trace
+                if live is not None:
+                    live.update(traces_table(traces), refresh=True)
+
+            if live is not None:
+                live.update(traces_table(traces, waiting="compiling"), refresh=True)
+            learner = Learner(spec, found.task, seed=SEED, scaling=found.scaling)
+            traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)

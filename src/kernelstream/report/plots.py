@@ -1,0 +1,120 @@
+"""Curves of runs. Figures are drawn without pyplot: no display is asked for, and nothing global is changed."""
+
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator, PercentFormatter
+
+from ..evaluate import Checkpoint, Trace
+from . import words
+
+
+class Ink(NamedTuple):
+    """The colours of a figure. Curves are told apart by colour, dashes and, where there is room, their own label."""
+
+    paper: str
+    text: str
+    faint: str
+    curves: tuple[str, ...]
+
+
+# Curve colours after Okabe and Ito, darkened or lightened for a contrast of 3:1 with the paper.
+LIGHT = Ink("#ffffff", "#1f2328", "#d8dee4", ("#0072b2", "#c44e00", "#008060", "#a0458a", "#806000", "#2f8fc4", "#5c5c5c"))
+DARK = Ink("#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#9ad4f5", "#b8b8b8"))
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
+
+_STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
+    "font.size": 10,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "kernelstream",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+}
+
+ROWS, SECONDS = "rows", "learning time"
+METRIC, SIZE = "metric", "size"
+
+
+def by_source(traces: Iterable[Trace]) -> dict[str, list[Trace]]:
+    """The runs on each data set, in the order in which they come."""
+    groups: dict[str, list[Trace]] = {}
+    for trace in traces:
+        groups.setdefault(trace.source, []).append(trace)
+    return groups
+
+
+def write_curves(path: Path, traces: Sequence[Trace]) -> None:
+    """A picture with one panel a data set: the metric so far against rows."""
+    groups = by_source(traces)
+    with mpl.rc_context({**_STYLE, **_colours(LIGHT)}):
+        figure = Figure(figsize=(4.4 * len(groups), 4.2), layout="constrained")
+        panels = figure.subplots(1, len(groups), squeeze=False)[0]
+        for panel, (source, group) in zip(panels, groups.items(), strict=True):
+            _draw(panel, group, ROWS, METRIC, LIGHT)
+            panel.set_title(source)
+        handles = {line.get_label(): line for panel in panels for line in panel.get_lines()}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+        figure.savefig(path, dpi=150, format="png")
+
+
+def curve_svg(group: Sequence[Trace], x: str, y: str, ink: Ink) -> str:
+    """One panel as SVG text: runs on one data set, `y` (METRIC or SIZE) against `x` (ROWS or SECONDS)."""
+    with mpl.rc_context({**_STYLE, **_colours(ink)}):
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        panel = figure.subplots()
+        _draw(panel, group, x, y, ink)
+        figure.legend(loc="outside upper left", ncols=4, columnspacing=1.2, handlelength=2.6)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()
+
+
+def curve_title(group: Sequence[Trace], x: str, y: str) -> str:
+    """What a panel shows, in words."""
+    return f"{_quantity(group, y)} against {x}"
+
+
+def _quantity(group: Sequence[Trace], y: str) -> str:
+    return f"{words.metric_name(group[0].headline)} so far" if y == METRIC else "model size"
+
+
+def _draw(panel: Any, group: Sequence[Trace], x: str, y: str, ink: Ink) -> None:
+    for position, trace in enumerate(group):
+        panel.plot(
+            [_x(checkpoint, x) for checkpoint in trace.checkpoints],
+            [checkpoint.size if y == SIZE else checkpoint.metrics[trace.headline] for checkpoint in trace.checkpoints],
+            color=ink.curves[position % len(ink.curves)],
+            linestyle=_DASHES[position % len(_DASHES)],
+            linewidth=1.8,
+            label=trace.algorithm,
+        )
+    panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(EngFormatter("s") if x == SECONDS else FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    panel.set_xlabel(f"{x} (log scale)")
+    panel.set_ylim(bottom=0)
+    panel.margins(x=0.02)
+    panel.yaxis.set_major_locator(MaxNLocator(6))
+    if y == METRIC and group[0].headline.endswith("_rate"):
+        panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    panel.set_ylabel(_quantity(group, y))
+    panel.grid(color=ink.faint, linewidth=0.7)
+    panel.set_axisbelow(True)
+
+
+def _x(checkpoint: Checkpoint, x: str) -> float:
+    return checkpoint.rows if x == ROWS else checkpoint.seconds
+
+
+def _colours(ink: Ink) -> dict[str, str]:
+    of_text = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor", "axes.titlecolor")
+    return {**dict.fromkeys(of_text, ink.text), "figure.facecolor": ink.paper, "axes.facecolor": ink.paper}

@@ -1,0 +1,119 @@
+"""Specs from settings in words: ``kernel=laplacian kernel.gamma=0.1 learning_rate=inverse-sqrt`` and back."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+from .algorithms import ALGORITHMS, make
+from .engine import Algorithm
+from .kernels import KERNELS
+from .losses import LOSSES
+from .parameters import Parameters
+from .schedules import Constant, InverseSqrt, InverseTime
+
+SCHEDULES = {"constant": Constant, "inverse-sqrt": InverseSqrt, "inverse-time": InverseTime}
+
+# The parameters whose values are specs themselves, and what those are called.
+FAMILIES: dict[str, dict[str, type[Parameters]]] = {
+    "kernel": dict(KERNELS),
+    "loss": dict(LOSSES),
+    "learning_rate": dict(SCHEDULES),
+}
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def spec_from(algorithm: str, settings: Iterable[str]) -> Algorithm:
+    """The spec of an algorithm with ``name=value`` settings applied, in any order; dots reach into its parts."""
+    tree: dict[str, Any] = {}
+    for setting in settings:
+        name, separator, text = setting.partition("=")
+        if not (separator and name and text):
+            raise ValueError(f"the setting {setting!r} is not name=value, as in n_components=400 or kernel.gamma=0.1.")
+        _plant(tree, name, _value(text))
+    spec: Algorithm = _changed(make(algorithm), algorithm, tree)
+    return spec
+
+
+def flat(spec: Parameters) -> dict[str, Any]:
+    """The settings that make a spec: ``{"kernel": "gaussian", "kernel.gamma": 0.5, "n_components": 400, ...}``."""
+    settings: dict[str, Any] = {}
+    for name, value in spec.get_params(deep=False).items():
+        if isinstance(value, Parameters):
+            settings[name] = _called(name, value)
+            settings.update({f"{name}.{inner}": setting for inner, setting in flat(value).items()})
+        else:
+            settings[name] = value
+    return settings
+
+
+def _plant(tree: dict[str, Any], name: str, value: Any) -> None:
+    """Put a value at its dotted place; the value of a node that has branches is kept under the empty name."""
+    for part in name.split("."):
+        tree = tree.setdefault(part, {})
+    if "" in tree:
+        raise ValueError(f"{name} is set twice; set it once.")
+    tree[""] = value
+
+
+def _value(text: str) -> Any:
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
+    """The spec with the values of a tree."""
+    values: dict[str, Any] = {}
+    known = [name for name in inspect.signature(type(spec)).parameters]
+    for name, branch in tree.items():
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{called} has no parameter {name!r}; {has}.")
+        branches = {inner: value for inner, value in branch.items() if inner}
+        value = _part(name, branch[""]) if "" in branch else getattr(spec, name)
+        if branches:
+            family = FAMILIES.get(name, {})
+            if isinstance(value, str) and value in family:
+                value = family[value]()
+            if not isinstance(value, Parameters):
+                choices = f"; choose one first, {name}={'|'.join(family)}" if family else ""
+                raise ValueError(f"{name}={value!r} has no parameter {next(iter(branches))!r}{choices}.")
+            value = _changed(value, _called(name, value), branches)
+        values[name] = value
+    return dataclasses.replace(spec, **values)
+
+
+def _part(name: str, value: Any) -> Any:
+    """What a value of a parameter stands for: a word may name a kernel, a loss or a schedule."""
+    if name == "kernel" or (name == "learning_rate" and isinstance(value, str)):
+        if value not in FAMILIES[name]:
+            number = "a number or " if name == "learning_rate" else ""
+            raise ValueError(f"{name}={value!r} is not known; choose {number}one of {', '.join(FAMILIES[name])}.")
+        return FAMILIES[name][value]()
+    return value
+
+
+def _called(name: str, part: Parameters) -> str:
+    """The word for a part, or its class when it has none."""
+    words = {kind: word for word, kind in FAMILIES.get(name, {}).items()}
+    return words.get(type(part), type(part).__name__)
+
+
+def described(name: str) -> dict[str, Any]:
+    """All that is known of an algorithm without running it, as a JSON value."""
+    kind = ALGORITHMS[name]
+    spec = kind()
+    return {
+        "name": name,
+        "paper": kind.paper,
+        "tasks": list(kind.tasks),
+        "losses": {task: list(spec.losses(task)) for task in kind.tasks},
+        "bounded": kind.bounded,
+        "parameters": flat(spec),
+    }

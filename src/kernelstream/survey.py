@@ -1,0 +1,148 @@
+"""What is found out about a source before learning from it: the task, its classes, the scaling of its features.
+
+With task "auto", text labels mean classification, and so do whole numbers with at most 20 different values in the first
+4,096 rows; everything else is regression. Classes must be known before learning, so classification takes one pass over
+all labels; when that meets numbers that are not whole, or more than 100 different ones, it was a regression after all.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .losses import BINARY, MULTICLASS, REGRESSION
+from .sources import LabelledBlock, Scaling, Source, fit_scaling
+from .tasks import Binary, Multiclass, Regression, Task, classification
+
+AUTO = "auto"
+TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)
+UNSCALED = "none"
+SCALES = (UNSCALED, "minmax", "standard")
+
+_OPENING_ROWS = 4096
+_FEW = 20
+_MANY = 100
+# A learner keeps one output a class; beyond this, labels are hardly classes.
+_MOST_CLASSES = 10_000
+_CLASSIFICATION = "classification"
+
+
+@dataclass
+class Survey:
+    """What was found. `reason` says how the task was decided; `sparse` that rows may widen later."""
+
+    task: Task
+    reason: str
+    sparse: bool
+    scaling: Scaling | None
+
+
+def survey(
+    source: Source, *, task: str = AUTO, scale: str = UNSCALED, on_block: Callable[[int], None] | None = None
+) -> Survey:
+    """Read as much of a source as the answers need, in one pass: one block, all labels, or all features.
+
+    `on_block` is told the number of rows read so far.
+    """
+    for name, value, allowed in (("task", task, TASKS), ("scale", scale, SCALES)):
+        if value not in allowed:
+            raise ValueError(f"{name}={value!r} must be one of {', '.join(allowed)}.")
+    watched = _Watched(source, _Labels(task), on_block)
+    scaling = None
+    if scale == UNSCALED:
+        for _ in watched:
+            if watched.labels.task == REGRESSION:
+                break
+    else:
+        scaling = fit_scaling(watched, scale)
+    labels = watched.labels
+    if labels.n == 0:
+        raise ValueError(f"{source.name} has no rows; there is nothing to learn from.")
+    return Survey(labels.verdict(), labels.reason, watched.sparse, scaling)
+
+
+class _Watched(Source):
+    """A source whose labels are looked at as they pass by."""
+
+    def __init__(self, source: Source, labels: "_Labels", on_block: Callable[[int], None] | None):
+        self.source = source
+        self.name = source.name
+        self.labels = labels
+        self.sparse = False
+        self.on_block = on_block
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        for X, y in self.source:
+            self.sparse = issparse(X)
+            self.labels.add(y)
+            if self.on_block is not None:
+                self.on_block(self.labels.n)
+            yield X, y
+
+    def progress(self) -> float | None:
+        return self.source.progress()
+
+
+class _Labels:
+    """The different labels of a stream, for as long as they can be classes."""
+
+    def __init__(self, task: str):
+        self.task = task
+        self.reason = "as asked for"
+        self.automatic = task == AUTO
+        self.n = 0
+        self.text = False
+        self.whole = True
+        self.distinct: set[Any] = set()
+
+    def add(self, y: np.ndarray) -> None:
+        room = _OPENING_ROWS - self.n
+        if self.task == AUTO and len(y) > room:
+            self.add(y[:room])
+            y = y[room:]
+        self.n += len(y)
+        if self.task == REGRESSION:
+            return
+        self.text = y.dtype.kind == "U"
+        self.whole = self.whole and not self.text and bool((np.isfinite(y) & (y == np.floor(y))).all())
+        self.distinct.update(np.unique(y).tolist())
+        if self.task == AUTO and self.n == _OPENING_ROWS:
+            self._decide()
+        if self.task == _CLASSIFICATION and not self.text and (len(self.distinct) > _MANY or not self.whole):
+            self.task = REGRESSION
+            self.reason = f"more than {_MANY} different labels" if self.whole else "labels that are not whole numbers"
+        if len(self.distinct) > _MOST_CLASSES and self.task in (_CLASSIFICATION, BINARY, MULTICLASS):
+            raise ValueError(
+                f"there are more than {_MOST_CLASSES} different labels in the first {self.n} rows; "
+                "are they classes? Name another label column, or set the task to regression."
+            )
+
+    def _decide(self) -> None:
+        kind = "text" if self.text else "whole-number"
+        found = f"{len(self.distinct)} different {kind} label{'s' if len(self.distinct) > 1 else ''} in {self.n} rows"
+        if not self.text and not self.whole:
+            self.task, self.reason = REGRESSION, "labels that are not whole numbers"
+        elif not self.text and len(self.distinct) > _FEW:
+            self.task, self.reason = REGRESSION, f"{found}, above the limit of {_FEW}"
+        else:
+            self.task, self.reason = _CLASSIFICATION, found
+
+    def verdict(self) -> Task:
+        """The task, when all labels have been seen that it depends on."""
+        if self.task == AUTO:
+            self._decide()
+        if self.task == REGRESSION:
+            return Regression()
+        classes = np.array(sorted(self.distinct))
+        shown = ", ".join(f"{c:g}" if isinstance(c, float) else repr(c) for c in classes[:5].tolist())
+        shown += ", ..." if len(classes) > 5 else ""
+        if len(classes) < 2:
+            raise ValueError(f"all {self.n} labels are {shown}; a classification needs two classes, or set the task to regression.")
+        if self.task == BINARY and len(classes) > 2:
+            raise ValueError(f"a binary task has two classes, but there are {len(classes)} labels: {shown}; set the task to multiclass.")
+        if self.automatic:
+            self.reason = f"{len(classes)} different labels: {shown}"
+            return classification(classes)
+        return Binary(classes) if self.task == BINARY else Multiclass(classes)

@@ -1,0 +1,116 @@
+"""The compiler gateway: one importer of Numba, a cache that cannot be stale, results that do not depend on it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kernelstream
+from kernelstream import _compile
+
+PACKAGE = Path(kernelstream.__file__).parent
+
+LEARN = """
+import sys, numpy as np, kernelstream
+from kernelstream.kernels import Gaussian
+X = np.random.default_rng(0).normal(size=(120, 5))
+y = np.sign(X[:, 0] * X[:, 1] + 0.3)
+out = []
+for name in kernelstream.ALGORITHMS:
+    parameters = {"n_components": 20} if name == "fogd" else {"budget": 25} if name == "nogd" else {}
+    spec = kernelstream.make(name, kernel=Gaussian(gamma=0.4), **parameters)
+    for dtype in ("float32", "float64"):
+        out.append(kernelstream.Learner(spec, kernelstream.Binary([-1, 1]), seed=1, dtype=dtype).learn(X, y))
+np.save(sys.argv[1], np.array(out, dtype=np.float64))
+"""
+ONE = LEARN.replace("for name in kernelstream.ALGORITHMS", "for name in ('perceptron',)")
+
+
+def run(script, *arguments, source=PACKAGE.parent, **environment):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "KERNELSTREAM_"))}
+    env |= {"PYTHONPATH": str(source), **environment}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, *map(str, arguments)], env=env, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
+    out = tmp_path_factory.mktemp("here") / "scores.npy"
+    done = run(LEARN, out)
+    assert done.returncode == 0, done.stderr
+    return np.load(out)
+
+
+def test_numba_is_imported_by_one_file_only():
+    importers = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"^\s*(import|from)\s+(numba|llvmlite)", path.read_text(), re.M)
+    ]
+    assert importers == ["_compile.py"]
+
+
+def test_interpreted_mode_gives_the_same_results(scores, tmp_path):
+    done = run(LEARN, tmp_path / "i.npy", NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stderr
+    interpreted = np.load(tmp_path / "i.npy")
+    assert np.allclose(interpreted[1::2], scores[1::2], rtol=1e-9, atol=1e-12)  # float64
+    assert np.allclose(interpreted[::2], scores[::2], rtol=1e-3, atol=1e-4)  # float32, where sums are reordered
+
+
+def test_import_and_learning_work_without_a_writable_home_or_cache(scores, tmp_path):
+    nowhere = "/dev/null/nowhere"
+    done = run(ONE, tmp_path / "s.npy", HOME=nowhere, XDG_CACHE_HOME=nowhere)
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "s.npy"), scores[:2])
+
+
+def test_several_cold_processes_share_one_cache_without_harm(scores, tmp_path):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    env |= {"PYTHONPATH": str(PACKAGE.parent), "KERNELSTREAM_CACHE": str(tmp_path / "cache")}
+    outs = [tmp_path / f"{i}.npy" for i in range(4)]
+    jobs = [subprocess.Popen([sys.executable, "-c", ONE, str(out)], env=env, stderr=subprocess.PIPE) for out in outs]
+    errors = [job.communicate()[1] for job in jobs]
+    assert [job.returncode for job in jobs] == [0, 0, 0, 0], errors
+    assert all(np.array_equal(np.load(out), scores[:2]) for out in outs)
+    warm = run(ONE + "\nfrom kernelstream.engine import run; print(sum(run.stats.cache_misses.values()))",
+               tmp_path / "w.npy", KERNELSTREAM_CACHE=str(tmp_path / "cache"))  # fmt: skip
+    assert warm.stdout.strip() == "0", warm.stderr
+
+
+def test_a_changed_callee_in_another_file_is_compiled_anew(tmp_path):
+    source = tmp_path / "src" / "kernelstream"
+    shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    script = """
+import numpy as np, kernelstream
+learner = kernelstream.Learner(kernelstream.Perceptron(), kernelstream.Binary([-1, 1]))
+learner.learn(np.eye(3), [1, -1, 1])
+print(learner.scores(np.eye(3))[0, 0])
+"""
+    cache = str(tmp_path / "cache")
+    first = run(script, source=source.parent, KERNELSTREAM_CACHE=cache)
+    assert first.returncode == 0, first.stderr
+    expansion = source / "expansion.py"
+    text = expansion.read_text()
+    assert "f.coef[k, i] = step * g[k]" in text
+    expansion.write_text(text.replace("f.coef[k, i] = step * g[k]", "f.coef[k, i] = 2 * step * g[k]"))
+    second = run(script, source=source.parent, KERNELSTREAM_CACHE=cache)
+    assert float(second.stdout) == pytest.approx(2 * float(first.stdout)), second.stderr
+
+
+def test_the_cache_setting_of_other_numba_users_is_left_alone(tmp_path):
+    done = run("import numba; before = numba.config.CACHE_DIR; import kernelstream; assert numba.config.CACHE_DIR == before")
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_address_is_stable_and_one_a_precision():
+    pointer = kernelstream.kernels.Gaussian._pointer
+    assert pointer.address("float32") == pointer.address("float32")
+    assert pointer.address("float32") != pointer.address("float64")
+    assert _compile.INTERPRETED or _compile.specialisations(kernelstream.engine.run) >= 0

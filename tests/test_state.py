@@ -1,0 +1,264 @@
+"""Model files: exact, atomic, and harmless whatever is in them."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+
+import kernelstream
+from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression
+from kernelstream.kernels import Gaussian, Matern
+from kernelstream.schedules import InverseSqrt
+from kernelstream.sources.transform import Scaling
+from kernelstream.state import ModelFileError, leaves
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = (X - X.mean(0)) / X.std(0)
+
+
+@pytest.fixture
+def learner():
+    made = Learner(NOGD(kernel=Gaussian(gamma=0.05), budget=50), Binary([0, 1]), seed=3)
+    made.learn(X[:300], Y[:300])
+    return made
+
+
+@pytest.fixture
+def model(learner, tmp_path):
+    path = tmp_path / "model.ks"
+    learner.save(path)
+    return path
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def written(path, contents, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    return path
+
+
+def array_bytes(array):
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=True)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", kernelstream.ALGORITHMS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
+def test_resuming_from_a_file_is_exact_bit_for_bit(name, dtype, task, tmp_path):
+    data = {"binary": load_breast_cancer, "multiclass": load_digits, "regression": load_diabetes}[task]
+    rows, labels = data(return_X_y=True)
+    rows, labels = (rows / rows.std())[:420], labels[:420]
+    kinds = {"binary": Binary([0, 1]), "multiclass": Multiclass(range(10)), "regression": Regression()}
+    through = Learner(name, kinds[task], seed=1, dtype=dtype)
+    through.learn(rows[:200], labels[:200])
+    through.save(tmp_path / "half.ks")
+    resumed = Learner.load(tmp_path / "half.ks")
+    assert resumed.settled == through.settled
+    a, b = through.learn(rows[200:], labels[200:]), resumed.learn(rows[200:], labels[200:])
+    assert np.array_equal(a, b)
+    mine, theirs = leaves(through._state), leaves(resumed._state)
+    assert all(np.array_equal(mine[k], theirs[k]) for k in mine)
+    assert resumed.n_seen == through.n_seen == len(labels)
+
+
+def test_every_part_of_a_spec_survives(tmp_path):
+    spec = FOGD(
+        kernel=Matern(nu=2.5, gamma=0.3), loss=kernelstream.losses.SmoothHinge(tau=0.25),
+        learning_rate=InverseSqrt(0.7), regularization=1e-4, threshold=0.01, n_components=30, normalize=False,
+    )
+    scaling = Scaling("standard", np.zeros(X.shape[1]), np.full(X.shape[1], 2.0))
+    made = Learner(spec, Binary(["no", "yes"]), seed=9, dtype="float64", grow_features=True, scaling=scaling)
+    made.learn(X, np.array(["no", "yes"])[Y])
+    made.save(tmp_path / "m.ks")
+    back = Learner.load(tmp_path / "m.ks")
+    assert back.algorithm == spec
+    assert (back.seed, back.dtype, back.grow_features) == (9, "float64", True)
+    assert back.predict(X).tolist() == made.predict(X).tolist()
+    estimator = kernelstream.load(tmp_path / "m.ks")
+    assert isinstance(estimator, OnlineKernelClassifier)
+    assert estimator.predict(X).tolist() == made.predict(X).tolist()
+
+
+def test_an_unlearned_learner_can_be_saved(tmp_path):
+    Learner("fogd", Regression()).save(tmp_path / "empty.ks")
+    assert (Learner.load(tmp_path / "empty.ks").predict(X) == 0).all()
+
+
+def test_labels_that_json_cannot_hold_are_refused_before_writing(tmp_path):
+    made = Learner("fogd", Binary(np.array(["2020-01-01", "2021-01-01"], "datetime64[D]")))
+    with pytest.raises(ValueError, match="use numbers or strings"):
+        made.save(tmp_path / "m.ks")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.ks"):
+        kernelstream.load(tmp_path / "nowhere.ks")
+
+
+def test_every_truncation_is_refused(model):
+    whole = model.read_bytes()
+    for length in [*range(0, 200, 20), *np.linspace(200, len(whole) - 1, 40).astype(int).tolist()]:
+        model.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match=r"model\.ks"):
+            Learner.load(model)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("flip") / "model.ks"
+    made = Learner(FOGD(n_components=5, kernel=Gaussian(gamma=0.1)), Binary([0, 1]))
+    made.learn(X[:50], Y[:50])
+    made.save(path)
+    raw = bytearray(path.read_bytes())
+    position = data.draw(st.integers(0, len(raw) - 1))
+    raw[position] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(raw))
+    try:
+        back = Learner.load(path)
+    except ModelFileError:
+        return
+    assert np.array_equal(back.scores(X), made.scores(X))  # a byte that carries nothing, such as a time stamp
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"\x80\x04\x95pickle", os.urandom(2000), b"PK\x03\x04" + b"\0" * 50])
+def test_a_foreign_file_is_refused(tmp_path, content):
+    (tmp_path / "x.ks").write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged or not a kernelstream model"):
+        Learner.load(tmp_path / "x.ks")
+
+
+def test_an_npz_file_is_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", a=np.zeros(3))
+    with pytest.raises(ModelFileError, match="not a kernelstream model"):
+        Learner.load(tmp_path / "x.npz")
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.system, ("touch exploded",)
+
+
+def hostile(contents, case):
+    header = json.loads(contents["model.json"])
+    if case == "pickled array":
+        contents["weights.npy"] = array_bytes(np.array([Bomb()], dtype=object))
+    elif case == "more points than there is room for":
+        contents["f.size.npy"] = array_bytes(np.array(10**9))
+    elif case == "negative size":
+        contents["f.size.npy"] = array_bytes(np.array(-1))
+    elif case == "a smaller dictionary than the budget":
+        contents["f.points.npy"] = array_bytes(np.zeros((30, 2), np.float32))
+    elif case == "wrong dtype":
+        contents["weights.npy"] = array_bytes(np.zeros((1, 10)))
+    elif case == "NaN weights":
+        contents["weights.npy"] = array_bytes(np.full((1, 10), np.nan, np.float32))
+    elif case == "missing array":
+        del contents["weights.npy"]
+    elif case == "extra array":
+        contents["more.npy"] = array_bytes(np.zeros(3))
+    elif case == "unknown class":
+        header["algorithm"]["type"] = "os.system"
+    elif case == "unknown parameter":
+        header["algorithm"]["cmd"] = "rm -rf"
+    elif case == "a kernel where the algorithm belongs":
+        header["algorithm"] = {"type": "Gaussian", "gamma": 1.0}
+        header["settled"] = header["algorithm"]
+    elif case == "a width beyond the arrays":
+        header["width"] = 10**12
+    elif case == "a text for a number":
+        header["n_seen"] = "many"
+    elif case == "deep nesting":
+        contents["model.json"] = b"[" * 100_000
+        return contents
+    elif case == "another version":
+        header["version"] = 99
+    elif case == "array with a lying header":
+        good = contents["weights.npy"]
+        contents["weights.npy"] = good.replace(b"(1, 10)", b"(9, 10)")
+    contents["model.json"] = json.dumps(header).encode()
+    return contents
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "pickled array", "more points than there is room for", "negative size", "a smaller dictionary than the budget",
+        "wrong dtype", "NaN weights", "missing array", "extra array", "unknown class", "unknown parameter",
+        "a kernel where the algorithm belongs", "a width beyond the arrays", "a text for a number", "deep nesting",
+        "another version", "array with a lying header",
+    ],
+)  # fmt: skip
+def test_a_hostile_file_is_refused_and_runs_nothing(model, tmp_path, monkeypatch, case):
+    monkeypatch.chdir(tmp_path)
+    written(model, hostile(members(model), case))
+    with pytest.raises(ModelFileError):
+        Learner.load(model)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_compressed_archive_is_refused_so_that_none_can_unfold(model):
+    contents = members(model)
+    contents["weights.npy"] = array_bytes(np.zeros((1, 10_000_000), np.float32))
+    written(model, contents, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match="not a kernelstream model"):
+        Learner.load(model)
+
+
+def test_writing_leaves_no_other_file_and_replaces_the_old_one(learner, model):
+    learner.learn(X[300:], Y[300:])
+    learner.save(model)
+    assert [p.name for p in model.parent.iterdir()] == ["model.ks"]
+    assert Learner.load(model).n_seen == len(Y)
+
+
+def test_a_failure_while_writing_leaves_the_old_file(learner, model, monkeypatch):
+    before = model.read_bytes()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        learner.save(model)
+    assert model.read_bytes() == before
+    assert [p.name for p in model.parent.iterdir()] == ["model.ks"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is for POSIX systems")
+def test_a_kill_while_writing_leaves_a_whole_file(learner, model):
+    script = f"""
+import numpy as np
+from kernelstream import Learner
+learner = Learner.load({str(model)!r})
+print("ready", flush=True)
+while True:
+    learner.n_seen += 1
+    learner.save({str(model)!r})
+"""
+    for delay in (0.01, 0.05, 0.11):
+        process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        assert process.stdout.readline().strip() == b"ready"
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        assert Learner.load(model).n_seen >= 300
