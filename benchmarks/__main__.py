@@ -1,8 +1,8 @@
 """Measure the numbers in README: `make bench` (all), or `python -m benchmarks fogd nogd` (some).
 
-One thread. What is compared is measured in turns within one run, several times, and the figure is the median of the ratios of
-neighbours, with their range: these machines are noisy, their ratios less so. Results go to benchmarks/results.json and into
-the table between the markers in README.md.
+One thread. What is compared is measured in turns within one run, several times, and the figure is the median of the
+ratios of neighbours, with their range: these machines are noisy, their ratios less so. Results go to
+benchmarks/results.json and into the table between the markers in README.md.
 """
 
 import os

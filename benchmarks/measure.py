@@ -33,7 +33,9 @@ def cod_rna() -> tuple[np.ndarray, np.ndarray]:
     """cod-rna's training rows, 59,535 x 8, min-max to [-1, 1], permuted; float64 as read."""
     blocks = list(open_source(data_directory() / "cod-rna" / "cod-rna.train.libsvm.xz"))
     width = blocks[-1][0].shape[1]
-    X = np.concatenate([sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], width)).toarray() for x, _ in blocks])
+    X = np.concatenate(
+        [sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], width)).toarray() for x, _ in blocks]
+    )
     y = np.concatenate([y for _, y in blocks])
     X = 2 * (X - X.min(0)) / (X.max(0) - X.min(0)) - 1
     order = np.random.default_rng(0).permutation(len(y))

@@ -66,7 +66,9 @@ def _call_sincos(address, projected, n, z):
 
 
 def fogd_floor(X: np.ndarray, y: np.ndarray, n_components: int) -> Callable[[], None]:
-    """The arithmetic that FOGD cannot avoid: one matrix product (BLAS), sin and cos, one dot and at most one axpy a row."""
+    """The arithmetic that FOGD cannot avoid: one matrix product (BLAS), sin and cos, one dot and at most one axpy a
+    row.
+    """
     U = KERNEL.frequencies(0, range(X.shape[1]), n_components).astype(np.float32)
     address = SINCOS.address(np.float32)
     P, Z = np.empty((64, n_components), np.float32), np.empty((64, 2 * n_components), np.float32)
@@ -121,7 +123,12 @@ def fogd() -> list[Figure]:
     rate = len(y) / statistics.median(ours)
     return [
         Figure("FOGD, 3,200 features, cod-rna 59,535 x 8, rows/s", f"{rate:,.0f}", "", True),
-        Figure("... against RBFSampler(3200) + SGDClassifier, chunks of 256, on float64 as read", shown, ">= 30x", against >= 30),
+        Figure(
+            "... against RBFSampler(3200) + SGDClassifier, chunks of 256, on float64 as read",
+            shown,
+            ">= 30x",
+            against >= 30,
+        ),
         Figure("... the same with scikit-learn given float32", shown32, "", True),
         Figure("... time over its floor (matrix product, sin/cos, dot, axpy)", shown_floor, "<= 2x", over <= 2),
     ]
@@ -142,7 +149,9 @@ def nogd() -> list[Figure]:
     rate = len(y) / statistics.median(ours)
     return [
         Figure("NOGD, budget 400, rank 80, the same rows, rows/s", f"{rate:,.0f}", "", True),
-        Figure("... against Nystroem(400) + SGDClassifier, chunks of 256, on float64 as read", shown, ">= 8x", against >= 8),
+        Figure(
+            "... against Nystroem(400) + SGDClassifier, chunks of 256, on float64 as read", shown, ">= 8x", against >= 8
+        ),
         Figure("... the same with scikit-learn given float32", shown32, "", True),
     ]
 

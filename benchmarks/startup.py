@@ -53,7 +53,11 @@ def memory() -> list[Figure]:
     path = data_directory() / "flights-2001h1-3m" / "flights-2001h1-3m.all.npz"
     rows, megabytes = process("-c", MEMORY, str(path)).split()
     used = float(megabytes)
-    return [Figure(f"peak memory above the imports, {int(rows):,} rows streamed", f"**{used:.0f} MB**", "< 300 MB", used < 300)]
+    return [
+        Figure(
+            f"peak memory above the imports, {int(rows):,} rows streamed", f"**{used:.0f} MB**", "< 300 MB", used < 300
+        )
+    ]
 
 
 BENCHMARKS = {"imports": imports, "first-result": first_result, "memory": memory}

@@ -105,7 +105,9 @@ print(learner.scores(np.eye(3))[0, 0])
 
 
 def test_the_cache_setting_of_other_numba_users_is_left_alone(tmp_path):
-    done = run("import numba; before = numba.config.CACHE_DIR; import kernelstream; assert numba.config.CACHE_DIR == before")
+    done = run(
+        "import numba; before = numba.config.CACHE_DIR; import kernelstream; assert numba.config.CACHE_DIR == before"
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -22,7 +22,9 @@ from kernelstream.state import leaves
 
 # scikit-learn expects the same of its SGD estimators: an online learner that sees a row twice takes two steps, which is
 # not one step of twice the length, and a row of weight 0 still counts as a round.
-SAMPLE_WEIGHT_REASON = "an online learner's two steps on a row are not one step of twice the length (as for scikit-learn's SGD)"
+SAMPLE_WEIGHT_REASON = (
+    "an online learner's two steps on a row are not one step of twice the length (as for scikit-learn's SGD)"
+)
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": SAMPLE_WEIGHT_REASON,
     "check_sample_weight_equivalence_on_sparse_data": SAMPLE_WEIGHT_REASON,
@@ -258,7 +260,9 @@ def test_sample_weights_scale_the_step(cancer):
 def test_merging_two_halves_beats_neither_half_by_much(digits):
     X, y = digits
     halves = [
-        OnlineKernelClassifier(FOGD(kernel=Gaussian(gamma=0.001)), random_state=0).partial_fit(X[part], y[part], range(10))
+        OnlineKernelClassifier(FOGD(kernel=Gaussian(gamma=0.001)), random_state=0).partial_fit(
+            X[part], y[part], range(10)
+        )
         for part in (slice(0, 600), slice(600, 1200))
     ]
     alone = [half.score(X[1200:], y[1200:]) for half in halves]

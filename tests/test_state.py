@@ -80,8 +80,13 @@ def test_resuming_from_a_file_is_exact_bit_for_bit(name, dtype, task, tmp_path):
 
 def test_every_part_of_a_spec_survives(tmp_path):
     spec = FOGD(
-        kernel=Matern(nu=2.5, gamma=0.3), loss=kernelstream.losses.SmoothHinge(tau=0.25),
-        learning_rate=InverseSqrt(0.7), regularization=1e-4, threshold=0.01, n_components=30, normalize=False,
+        kernel=Matern(nu=2.5, gamma=0.3),
+        loss=kernelstream.losses.SmoothHinge(tau=0.25),
+        learning_rate=InverseSqrt(0.7),
+        regularization=1e-4,
+        threshold=0.01,
+        n_components=30,
+        normalize=False,
     )
     scaling = Scaling("standard", np.zeros(X.shape[1]), np.full(X.shape[1], 2.0))
     made = Learner(spec, Binary(["no", "yes"]), seed=9, dtype="float64", grow_features=True, scaling=scaling)
@@ -139,7 +144,9 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path_factory, data):
     assert np.array_equal(back.scores(X), made.scores(X))  # a byte that carries nothing, such as a time stamp
 
 
-@pytest.mark.parametrize("content", [b"", b"not a zip", b"\x80\x04\x95pickle", os.urandom(2000), b"PK\x03\x04" + b"\0" * 50])
+@pytest.mark.parametrize(
+    "content", [b"", b"not a zip", b"\x80\x04\x95pickle", os.urandom(2000), b"PK\x03\x04" + b"\0" * 50]
+)
 def test_a_foreign_file_is_refused(tmp_path, content):
     (tmp_path / "x.ks").write_bytes(content)
     with pytest.raises(ModelFileError, match="damaged or not a kernelstream model"):

@@ -3,7 +3,25 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from .algorithms import ALGORITHMS, FOGD, NOGD, OGD, Perceptron, make
+from .algorithms import (
+    ALGORITHMS,
+    BPA,
+    BSGD,
+    FOGD,
+    NOGD,
+    NORMA,
+    NPBSGD,
+    OGD,
+    PA,
+    RBP,
+    BudgetPerceptron,
+    DualSGD,
+    Forgetron,
+    Pegasos,
+    Perceptron,
+    Projectron,
+    make,
+)
 from .learner import Learner
 from .tasks import Binary, Multiclass, Regression
 
@@ -14,15 +32,26 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "BPA",
+    "BSGD",
     "FOGD",
     "NOGD",
+    "NORMA",
+    "NPBSGD",
     "OGD",
+    "PA",
+    "RBP",
     "Binary",
+    "BudgetPerceptron",
+    "DualSGD",
+    "Forgetron",
     "Learner",
     "Multiclass",
     "OnlineKernelClassifier",
     "OnlineKernelRegressor",
+    "Pegasos",
     "Perceptron",
+    "Projectron",
     "Regression",
     "load",
     "make",

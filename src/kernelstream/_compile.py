@@ -136,10 +136,10 @@ class Pointer:
 
     It also keeps what is compiled small: Numba optimises a callee anew inside every caller, a pointer's target once.
 
-    ``arguments`` spells the types, one letter each: ``r`` a vector of reals and ``m`` a matrix of them (of the dtype asked
-    for), ``w`` a vector of float64, ``x`` a vector of integers, ``d`` one float64, ``i`` one integer. The function returns
-    a float64 (``value=True``) or nothing; with ``sums`` its sums may be reordered. It is compiled when its address is
-    first asked for.
+    ``arguments`` spells the types, one letter each: ``r`` a vector of reals and ``m`` a matrix of them (of the dtype
+    asked for), ``w`` a vector of float64, ``x`` a vector of integers, ``d`` one float64, ``i`` one integer. The
+    function returns a float64 (``value=True``) or nothing; with ``sums`` its sums may be reordered. It is compiled
+    when its address is first asked for.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: str, *, value: bool, sums: bool = False):
@@ -176,7 +176,9 @@ class Pointer:
         with _our_cache() as cache:
             # A function made inside another one has no place in a cache.
             cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
-            return numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)(self.function)
+            return numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)(
+                self.function
+            )
 
 
 def _caller(returns: Any) -> Any:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from . import ALGORITHMS, __version__
 from .evaluate import Trace, prequential
+from .interrupts import Interrupts
 from .learner import DTYPES, Learner
 from .report.live import ProgressLine
 from .report.tables import algorithms_table, run_table
@@ -60,7 +61,7 @@ def run(
     algorithm: Annotated[str, typer.Option(help="What learns; `kernelstream algorithms` lists all.")] = "fogd",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter: kernel=laplacian, kernel.gamma=0.1; repeatable."),
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter, such as kernel.gamma=0.1; repeatable."),
     ] = None,
     task: Annotated[str, typer.Option(metavar="|".join(TASKS), help="auto looks at the labels.")] = AUTO,
     seed: Annotated[int, typer.Option(min=0, max=_LARGEST_SEED, help="Of every random choice.")] = 0,
@@ -70,7 +71,9 @@ def run(
     dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the model computes in.")] = DTYPES[0],
     block_rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = DEFAULT_BLOCK_ROWS,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model.")] = None,
-    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")
+    ] = None,
 ) -> None:
     """Stream a file through a learner: each row is predicted, scored, then learned from.
 
@@ -84,28 +87,27 @@ def run(
         _check_writable(save)
         _check_writable(None if json_file in (None, STDOUT) else json_file)
         console = Console(stderr=True)
-        line = ProgressLine(console, file)
-        record: dict[str, Any] = {"version": __version__, "data": data, "scale": scale, "shuffle": shuffle, "dtype": dtype}
-        interrupted = False
-        try:
-            with line:
-                start = time.perf_counter()
-                found = survey(file, task=task, scale=scale, on_block=line.looked_ahead)
-                record["looking_ahead_seconds"] = time.perf_counter() - start
-                if task == AUTO:
-                    decided = f"task: {found.task.name} ({found.reason}); --task overrules"
-                    console.print(decided, highlight=False, markup=False, soft_wrap=True)
-                learner = Learner(
-                    spec, found.task, seed=seed, dtype=dtype, grow_features=found.sparse, scaling=found.scaling
-                )
-                source = Shuffled(file, seed, block_rows=block_rows) if shuffle else file
-                prequential(learner, source, on_block=line.learning(source))
+        record: dict[str, Any] = {"version": __version__, "data": data}
+        record |= {"scale": scale, "shuffle": shuffle, "dtype": dtype}
+        interrupts = Interrupts()
+        line = ProgressLine(console, file, interrupts.check)
+        with interrupts, line:
+            start = time.perf_counter()
+            found = survey(file, task=task, scale=scale, on_block=line.looked_ahead)
+            record["looking_ahead_seconds"] = time.perf_counter() - start
+            if task == AUTO:
+                decided = f"task: {found.task.name} ({found.reason}); --task overrules"
+                console.print(decided, highlight=False, markup=False, soft_wrap=True)
+            source = Shuffled(file, seed, block_rows=block_rows) if shuffle else file
+            on_block = line.learning(source)
+            learner = Learner(
+                spec, found.task, seed=seed, dtype=dtype, grow_features=found.sparse, scaling=found.scaling
+            )
+            prequential(learner, source, on_block=on_block)
             if save is not None:
                 learner.save(save)
-        except KeyboardInterrupt:
-            interrupted = True
-        _show(line.trace, record | {"interrupted": interrupted}, save, json_file)
-        if interrupted:
+        _show(line.trace, record | {"interrupted": interrupts.seen}, save, json_file)
+        if interrupts.seen:
             raise typer.Exit(INTERRUPTED)
 
 
@@ -161,8 +163,9 @@ def _check_writable(path: str | Path | None) -> None:
     """Refuse now what could not be written after hours of learning."""
     if path is None:
         return
-    if not Path(path).parent.is_dir():
-        raise ValueError(f"there is no directory {str(Path(path).parent)!r} to write {Path(path).name!r} into; make it first.")
+    folder, name = Path(path).parent, Path(path).name
+    if not folder.is_dir():
+        raise ValueError(f"there is no directory {str(folder)!r} to write {name!r} into; make it first.")
     if Path(path).is_dir():
         raise ValueError(f"{str(path)!r} is a directory; name a file in it.")
 

@@ -1,9 +1,9 @@
 """The demonstration: small real data sets, streamed through every learner that does their task."""
 
 import platform
+from importlib.metadata import version
 from pathlib import Path
 
-import numba
 import numpy as np
 from rich.console import Console
 from rich.live import Live
@@ -48,7 +48,7 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
         facts={
             "command": "kernelstream demo",
             "rows": f"shuffled with seed {SEED}, features scaled: {SCALE}",
-            "versions": f"kernelstream {__version__}, NumPy {np.__version__}, Numba {numba.__version__}, "
+            "versions": f"kernelstream {__version__}, NumPy {np.__version__}, Numba {version('numba')}, "
             f"Python {platform.python_version()}",
             "machine": f"{platform.system()} {platform.machine()}",
         },
@@ -63,7 +63,7 @@ def _run_all(traces: list[Trace], live: Live | None) -> None:
         file = open_source(name, block_rows=_BLOCK_ROWS)
         found = survey(file, scale=SCALE)
         task = found.task.name
-        for algorithm in (a for a, kind in ALGORITHMS.items() if task in kind.tasks):
+        for algorithm in (name for name, spec in ALGORITHMS.items() if task in spec.tasks):
             spec = spec_from(algorithm, SETTINGS.get((name, algorithm), ()))
             traces.append(Trace(name, algorithm, task, SEED, default_metrics(task)[-1].name))
 

@@ -55,6 +55,7 @@ class Algorithm(Parameters):
     paper: ClassVar[str]
     tasks: ClassVar[tuple[str, ...]]
     bounded: ClassVar[bool]
+    parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
 
     def losses(self, task: str) -> tuple[str, ...]:
         """Names of the losses that can be chosen for a task; the first is the default."""

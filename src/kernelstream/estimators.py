@@ -86,9 +86,9 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         A plain array of the known width takes the short way: nothing is left to book.
         """
         known = None if reset else getattr(self, "n_features_in_", None)
-        if type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == known and X.dtype.kind in "fiu":
-            if len(X) > 0 and not hasattr(self, "feature_names_in_"):
-                return X
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == known and len(X) > 0 and X.dtype.kind in "fiu"
+        if plain and not hasattr(self, "feature_names_in_"):
+            return X
         if self.grow_features and not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != known:
             reset = X.shape[1] > known
             if not reset:
@@ -168,9 +168,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
         grow_features: bool = False,
         grow_classes: bool = False,
     ):
-        super().__init__(
-            algorithm, epochs=epochs, random_state=random_state, dtype=dtype, grow_features=grow_features
-        )
+        super().__init__(algorithm, epochs=epochs, random_state=random_state, dtype=dtype, grow_features=grow_features)
         self.grow_classes = grow_classes
 
     @property
@@ -213,7 +211,8 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
         given = classification(classes).classes
         if given.shape != self.classes_.shape or (given != self.classes_).any():
             raise ValueError(
-                f"classes={given.tolist()} is not the same as on the first call to partial_fit: {self.classes_.tolist()}. "
+                f"classes={given.tolist()} is not the same as on the first call to partial_fit: "
+                f"{self.classes_.tolist()}. "
                 "Set grow_classes=True if labels may appear later."
             )
 

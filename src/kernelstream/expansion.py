@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import inlined, reduction
-from .kernels import MANHATTAN, kernel_tile
+from ._compile import call_for_effect, inlined, reduction
+from .kernels import DOT, MANHATTAN, kernel_tile
+from .rows import Row
 from .state import ModelFileError
 
 # Points are visited in tiles whose metric values, features and coefficients stay in the first-level cache.
@@ -28,6 +29,7 @@ class KernelRow(NamedTuple):
 
     values: np.ndarray
     wide: np.ndarray
+    own: np.ndarray  # one number, where `own_value` works
 
 
 def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansion:
@@ -40,7 +42,8 @@ def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansi
 
 
 def kernel_row(f: Expansion) -> KernelRow:
-    return KernelRow(np.zeros(f.points.shape[1], f.points.dtype), np.zeros(TILE))
+    dtype = f.points.dtype
+    return KernelRow(np.zeros(f.points.shape[1], dtype), np.zeros(TILE), np.zeros(1, dtype))
 
 
 def resized(f: Expansion, *, n_features: int = 0, capacity: int = 0, n_outputs: int = 0) -> Expansion:
@@ -88,9 +91,19 @@ def evaluate(kernel, f, x, row, scores):
 
 
 @inlined
-def add(kernel, f, x, step, g):
-    """Append the term step * g k(x, .). Requires: size < capacity."""
-    i = f.size[()]
+def own_value(kernel, x, row):
+    """k(x, x)."""
+    row.own[0] = 0
+    if kernel.metric == DOT:
+        for p in range(x.values.shape[0]):
+            row.own[0] += x.values[p] * x.values[p]
+    call_for_effect(kernel.formula, kernel.constants, row.own)
+    return np.float64(row.own[0])
+
+
+@inlined
+def put(kernel, f, i, x, step, g):
+    """Make term i step * g k(x, .). Requires: i <= size and i < capacity."""
     for a in range(f.points.shape[0]):
         f.points[a, i] = 0
     norm = 0.0
@@ -101,7 +114,41 @@ def add(kernel, f, x, step, g):
     f.norms[i] = norm
     for k in range(g.shape[0]):
         f.coef[k, i] = step * g[k]
-    f.size[()] = i + 1
+    if i == f.size[()]:
+        f.size[()] = i + 1
+
+
+@inlined
+def add(kernel, f, x, step, g):
+    """Append the term step * g k(x, .). Requires: size < capacity."""
+    put(kernel, f, f.size[()], x, step, g)
+
+
+@inlined
+def move(f, source, target):
+    """Make term `target` a copy of term `source`."""
+    for a in range(f.points.shape[0]):
+        f.points[a, target] = f.points[a, source]
+    f.norms[target] = f.norms[source]
+    for k in range(f.coef.shape[0]):
+        f.coef[k, target] = f.coef[k, source]
+
+
+@inlined
+def stored(f, i, spread):
+    """Point i as a row; `spread` is where it is written out."""
+    for a in range(f.points.shape[0]):
+        spread.values[a] = f.points[a, i]
+    return Row(spread.indices, spread.values, 0)
+
+
+@inlined
+def square(f, i):
+    """||coef_i||^2, the squared size of term i."""
+    total = 0.0
+    for k in range(f.coef.shape[0]):
+        total += np.float64(f.coef[k, i]) * np.float64(f.coef[k, i])
+    return total
 
 
 @inlined
@@ -130,10 +177,13 @@ def append(f: Expansion, other: Expansion, weight: float) -> Expansion:
 def check_size(f: Expansion) -> Expansion:
     """Refuse a size that its arrays have no room for (a file can say anything)."""
     if not 0 <= f.size <= f.points.shape[1]:
-        raise ModelFileError(f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}.")
+        raise ModelFileError(
+            f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}."
+        )
     return f
 
 
-def first(f: Expansion, n: int) -> Expansion:
-    """The first n terms of f, with room for no more."""
-    return Expansion(f.points[:, :n].copy(), f.norms[:n].copy(), f.coef[:, :n].copy(), np.array(n))
+def taken(f: Expansion, terms: Any, capacity: int) -> Expansion:
+    """The terms of f at these positions, in this order, with room for `capacity`."""
+    part = Expansion(f.points[:, terms].copy(), f.norms[terms].copy(), f.coef[:, terms].copy(), np.array(len(terms)))
+    return resized(part, capacity=capacity)

@@ -102,9 +102,7 @@ MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)
 @inlined
 def multiply(address, block, start, stop, matrix, out):
     """out[i] = (row start + i of the block) times the matrix, for the rows up to `stop`; `address` is MULTIPLY's."""
-    call_for_effect(
-        address, block.shared, block.indptr, block.indices, block.values, start, stop - start, matrix, out
-    )
+    call_for_effect(address, block.shared, block.indptr, block.indices, block.values, start, stop - start, matrix, out)
 
 
 def _products(rows, n, matrix, out):

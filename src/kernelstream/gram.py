@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ._compile import compiled
+from ._compile import compiled, reduction
 from .expansion import TILE, Expansion, KernelRow, dot, kernel_values
 from .kernels import Kernel
 from .rows import Row
@@ -30,7 +30,14 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     wide = Expansion(points, f.norms[:n].copy(), np.zeros((1, n)), np.array(n))
     out = np.zeros((n, m))
     columns = np.ascontiguousarray(columns.T)
-    _fill(kernel.lower(np.float64), wide, columns, np.arange(width), KernelRow(np.zeros(n), np.zeros(TILE)), out)
+    _fill(
+        kernel.lower(np.float64),
+        wide,
+        columns,
+        np.arange(width),
+        KernelRow(np.zeros(n), np.zeros(TILE), np.zeros(1)),
+        out,
+    )
     return out
 
 
@@ -51,14 +58,31 @@ def factor(capacity: int) -> np.ndarray:
     return np.zeros((capacity, capacity))
 
 
-@compiled
+@reduction
 def forward(L, n, k, half):
     """Solve L half = k. Return |half|^2, the squared norm of the projection of k(x, .) on the dictionary's span.
 
-    With k_i = k(point_i, x), the residual of x is k(x, x) minus what is returned.
+    With k_i = k(point_i, x), the residual of x is k(x, x) minus what is returned. Four rows are taken together, so that
+    what is known of `half` is read once for them.
     """
     captured = 0.0
-    for i in range(n):
+    whole = n - n % 4
+    for i in range(0, whole, 4):
+        r0, r1, r2, r3 = L[i], L[i + 1], L[i + 2], L[i + 3]
+        a = b = c = e = 0.0
+        for j in range(i):
+            h = half[j]
+            a += r0[j] * h
+            b += r1[j] * h
+            c += r2[j] * h
+            e += r3[j] * h
+        h0 = (k[i] - a) / r0[i]
+        h1 = (k[i + 1] - b - r1[i] * h0) / r1[i + 1]
+        h2 = (k[i + 2] - c - r2[i] * h0 - r2[i + 1] * h1) / r2[i + 2]
+        h3 = (k[i + 3] - e - r3[i] * h0 - r3[i + 1] * h1 - r3[i + 2] * h2) / r3[i + 3]
+        half[i], half[i + 1], half[i + 2], half[i + 3] = h0, h1, h2, h3
+        captured += h0 * h0 + h1 * h1 + h2 * h2 + h3 * h3
+    for i in range(whole, n):
         half[i] = (k[i] - dot(L[i, :i], half[:i])) / L[i, i]
         captured += half[i] * half[i]
     return captured
@@ -69,11 +93,21 @@ def backward(L, n, half, coordinates):
     """Solve L' coordinates = half: with `forward` before it, the coordinates of k(x, .) on the dictionary."""
     for i in range(n):
         coordinates[i] = half[i]
-    for i in range(n - 1, -1, -1):
+    whole = n - n % 4
+    for i in range(n - 1, whole - 1, -1):
         coordinates[i] /= L[i, i]
-        row = L[i, :i]
+        row = L[i]
         for j in range(i):
             coordinates[j] -= coordinates[i] * row[j]
+    for i in range(whole - 4, -1, -4):
+        r0, r1, r2, r3 = L[i], L[i + 1], L[i + 2], L[i + 3]
+        c3 = coordinates[i + 3] / r3[i + 3]
+        c2 = (coordinates[i + 2] - c3 * r3[i + 2]) / r2[i + 2]
+        c1 = (coordinates[i + 1] - c3 * r3[i + 1] - c2 * r2[i + 1]) / r1[i + 1]
+        c0 = (coordinates[i] - c3 * r3[i] - c2 * r2[i] - c1 * r1[i]) / r0[i]
+        coordinates[i], coordinates[i + 1], coordinates[i + 2], coordinates[i + 3] = c0, c1, c2, c3
+        for j in range(i):
+            coordinates[j] -= c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
 
 
 @compiled
@@ -88,7 +122,8 @@ def grow(L, n, half, residual):
 def shrink(L, n, i):
     """Remove point i, O((n - i)^2). Ensures: L[:n-1, :n-1] is the factor of the other points, in their order.
 
-    Without row i the rest is lower triangular but for one entry a row, which Givens rotations of columns (j, j+1) clear.
+    Without row i the rest is lower triangular but for one entry a row, which Givens rotations of columns (j, j+1)
+    clear.
     """
     for r in range(i, n - 1):
         for j in range(r + 2):
@@ -99,10 +134,25 @@ def shrink(L, n, i):
         length = math.hypot(a, b)
         c = a / length
         s = b / length
-        for r in range(j, n - 1):
+        L[j, j] = length
+        L[j, j + 1] = 0.0
+        for r in range(j + 1, n - 1):
             p = L[r, j]
             q = L[r, j + 1]
             L[r, j] = c * p + s * q
             L[r, j + 1] = c * q - s * p
     for j in range(n):
         L[n - 1, j] = 0.0
+
+
+@compiled
+def inverse_diagonal(L, n, i, half):
+    """Entry (i, i) of the inverse Gram matrix, O((n - i)^2): the squared norm of column i of L^-1.
+
+    Its inverse is the squared distance of k(point_i, .) from the span of the others.
+    """
+    total = 0.0
+    for r in range(i, n):
+        half[r] = ((1.0 if r == i else 0.0) - dot(L[r, i:r], half[i:r])) / L[r, r]
+        total += half[r] * half[r]
+    return total

@@ -42,6 +42,7 @@ class Kernel(Parameters):
 
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
+    positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
 
     def __init_subclass__(cls, **options: Any):
@@ -67,7 +68,9 @@ class Kernel(Parameters):
         return KernelRecord(self.metric, self._pointer.address(dtype), constants, _TILE.address(dtype))
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
-        """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature, component)."""
+        """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature,
+        component).
+        """
         raise ValueError(
             f"{type(self).__name__} has no spectral sampler: random Fourier features need a shift-invariant kernel "
             "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel."
@@ -92,7 +95,9 @@ class _Scaled(Kernel):
     @property
     def width(self) -> float:
         if isinstance(self.gamma, str):
-            raise ValueError(f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first block; there was none yet.')
+            raise ValueError(
+                f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first block; there was none yet.'
+            )
         return float(self.gamma)
 
     def constants(self) -> tuple[float, ...]:
@@ -138,6 +143,10 @@ class Gaussian(_Spectral):
 
     def set_params(self, **params: Any) -> Self:
         if "sigma" in params:
+            if "gamma" in params:
+                raise ValueError(
+                    f"Give gamma or sigma, not both (gamma={params['gamma']!r}, sigma={params['sigma']!r})."
+                )
             params["gamma"] = Gaussian(sigma=params.pop("sigma")).gamma
         return super().set_params(**params)
 
@@ -189,7 +198,8 @@ class Cauchy(_Spectral):
 
 @dataclass
 class Matern(_Spectral):
-    """With r = sqrt(2 gamma) ||x - z||: (1 + a) e^-a, a = sqrt(3) r (nu 3/2); (1 + a + a^2/3) e^-a, a = sqrt(5) r (nu 5/2).
+    """With r = sqrt(2 gamma) ||x - z||: (1 + a) e^-a, a = sqrt(3) r (nu 3/2); (1 + a + a^2/3) e^-a, a = sqrt(5) r
+    (nu 5/2).
 
     A length scale l is gamma = 1 / (2 l^2), so that nu -> infinity is the Gaussian of the same gamma.
     """
@@ -270,6 +280,7 @@ class Sigmoid(_Scaled):
     offset: float = 0.0
 
     metric: ClassVar[int] = DOT
+    positive_definite: ClassVar[bool] = False
 
     def constants(self) -> tuple[float, ...]:
         return (self.width, float(self.offset))

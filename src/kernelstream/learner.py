@@ -55,7 +55,9 @@ class Learner:
             raise ValueError("grow_classes=True needs a Multiclass task: Multiclass(classes) also takes two classes.")
         self.algorithm = as_algorithm(algorithm)
         if task.name not in self.algorithm.tasks:
-            raise ValueError(f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}.")
+            raise ValueError(
+                f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}."
+            )
         self.task = task
         self.seed = int(seed)
         self.dtype = dtype
@@ -94,8 +96,11 @@ class Learner:
         block, width = to_block(matrix, self.dtype)
         n = n_rows(block)
         weights = _weights(sample_weight, n)
-        if len(y) != n:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: {n} rows and {len(y)} labels.")
+        given = np.shape(y)[0] if np.ndim(y) else "no list of"
+        if given != n:
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels."
+            )
         self._check_width(width)
         task = self.task.grown(y) if self.grow_classes else self.task
         targets = task.encode(y)
@@ -139,6 +144,15 @@ class Learner:
         loss = getattr(self.algorithm, "loss", "auto")
         return loss != "auto" and self.task.name in as_loss(loss).probabilistic
 
+    def settle(self, X: Any) -> None:
+        """Fix what depends on the data (a kernel's width) from these rows, learning nothing; the first `learn` does
+        it else.
+        """
+        if self.settled is None:
+            matrix = self._scaled(as_matrix(X))
+            _, width = to_block(matrix, self.dtype)
+            self._make_room(matrix, width, self.task)
+
     def _scaled(self, matrix: Any) -> Any:
         return matrix if self.scaling is None else self.scaling.apply(matrix)
 
@@ -175,8 +189,9 @@ class Learner:
     def _adopt(self, state: Any) -> None:
         assert self.settled is not None
         self._record = self._lowered(self.settled)
-        self._state = state
-        self._scratch = self.settled.scratch(state, self._shape)
+        # NumPy turns a sum of 0-d arrays into a scalar, which compiled code cannot write to.
+        self._state = model_files.rebuilt(state, {name: np.asarray(a) for name, a in leaves(state).items()})
+        self._scratch = self.settled.scratch(self._state, self._shape)
 
     def _run(self, block: Block, targets: Any, weights: Any, scores: Any, losses: Any) -> None:
         assert self.settled is not None
@@ -185,15 +200,13 @@ class Learner:
             state = self.settled.prepare(self._record, self._state)
             if state is not self._state:
                 self._adopt(state)
-            reached = run(
-                self._record, self._state, self._scratch, block, targets, weights, scores, losses, start
-            )
+            reached = run(self._record, self._state, self._scratch, block, targets, weights, scores, losses, start)
             self._scratch.common.halt[()] = 0
             self.n_seen += max(reached, -1 - reached) - start
             if reached < 0:
                 raise FloatingPointError(
-                    f"Row {-1 - reached}: the model's scores are no longer finite. The steps are too long for this data: "
-                    "lower learning_rate, or scale features and targets. The rows before it were learned."
+                    f"Row {-1 - reached}: the model's scores are no longer finite. The steps are too long for this "
+                    "data: lower learning_rate, or scale features and targets. The rows before it were learned."
                 )
             start = reached
 
@@ -226,12 +239,14 @@ class Learner:
         ]
         if isinstance(self.task, Classification) and isinstance(other.task, Classification):
             pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
-        mine, theirs = self.settled or self.algorithm, other.settled or other.algorithm
-        if type(mine) is type(theirs) and self.settled is not None and other.settled is not None:
+        settled = self.settled is not None and other.settled is not None
+        mine, theirs = (self.settled, other.settled) if settled else (self.algorithm, other.algorithm)
+        if mine is not None and theirs is not None and type(mine) is type(theirs):
             ours, others = mine.get_params(), theirs.get_params()
-            pairs += [(k, v, others[k]) for k, v in ours.items() if not isinstance(v, Parameters)]
-            pairs.append(("kernel", mine.kernel, theirs.kernel))
-            if not self.grow_features:
+            shared = [k for k in ours if k in others]
+            pairs += [(k, ours[k], others[k]) for k in shared if not isinstance(ours[k], Parameters)]
+            pairs += [(k, ours[k], others[k]) for k in shared if isinstance(ours[k], Parameters)]
+            if settled and not self.grow_features:
                 pairs.append(("width", self.width, other.width))
         for name, a, b in pairs:
             if a != b:
@@ -297,7 +312,9 @@ class Learner:
 def _weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n)
-    weights = np.ascontiguousarray(sample_weight, np.float64)
+    if np.iscomplexobj(sample_weight):
+        raise ValueError("Complex data not supported: sample weights must be real numbers.")
+    weights = np.array(sample_weight, np.float64)  # a copy: compiled code knows one kind of array only
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:

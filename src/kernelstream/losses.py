@@ -137,6 +137,16 @@ class Logistic(_Margin):
 
 
 @dataclass
+class Margin(_Margin):
+    """-m itself, for learners that compare it with a border of their own (NORMA). Not a loss to descend."""
+
+    @staticmethod
+    def formula(constants: Any, m: float, slope: Any) -> float:
+        slope[0] = -1.0
+        return -m
+
+
+@dataclass
 class Softmax(Loss):
     """log sum_k e^(f_k) - f_y, over all classes."""
 
@@ -221,10 +231,18 @@ LOSSES: dict[str, type[Loss]] = {
 }
 
 
+def loss_names(task: str, default: str) -> tuple[str, ...]:
+    """Names of the losses for a task, the default first."""
+    names = [name for name, loss in LOSSES.items() if task in loss.tasks]
+    return tuple(sorted(names, key=lambda name: name != default))
+
+
 def as_loss(loss: "str | Loss") -> Loss:
     """A loss by its name, or the loss itself."""
     if isinstance(loss, Loss):
         return loss
+    if loss == "margin":
+        return Margin()
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(LOSSES)}.")
     return LOSSES[loss]()
@@ -288,3 +306,12 @@ def slope(loss, target, scores, g):
     `target` is +-1 (binary), a class index (multiclass) or the value (regression).
     """
     return call_for_value(loss.slope, loss.form, loss.formula, loss.constants, loss.derivative, target, scores, g)
+
+
+@inlined
+def any_slope(g):
+    """Whether some output has a slope."""
+    active = False
+    for k in range(g.shape[0]):
+        active = active or g[k] != 0
+    return active

@@ -18,6 +18,12 @@ class Parameters:
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
+        taken = Parameters.registry.get(cls.__name__)
+        if taken is not None and taken.__module__ != cls.__module__:
+            raise TypeError(
+                f"The name {cls.__name__} belongs to {taken.__module__}.{cls.__name__}, and model files go by it. "
+                "Choose another."
+            )
         Parameters.registry[cls.__name__] = cls
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """Row and Block: the one container in which data reaches compiled code; dense and sparse enter here.
 
-A block is always CSR. The rows of a dense block share one index vector 0 .. d-1 (`shared` = 1), so that every loop over a
-row is the same loop over (index, value) pairs, whatever the caller handed in.
+A block is always CSR. The rows of a dense block share one index vector 0 .. d-1 (`shared` = 1), so that every loop
+over a row is the same loop over (index, value) pairs, whatever the caller handed in.
 """
 
 from typing import Any, NamedTuple
@@ -86,8 +86,10 @@ def n_rows(block: Block) -> int:
 def as_matrix(X: Any) -> Any:
     """A 2-D numeric NumPy array or a CSR array with sorted, unique indices, from whatever rows were handed in."""
     if sp.issparse(X):
-        if not np.issubdtype(X.dtype, np.number) and X.dtype != bool or np.iscomplexobj(X):
-            raise ValueError(f"Features must be real numbers; got a sparse matrix of {X.dtype}. Complex data not supported")
+        if (not np.issubdtype(X.dtype, np.number) and X.dtype != bool) or np.iscomplexobj(X):
+            raise ValueError(
+                f"Features must be real numbers; got a sparse matrix of {X.dtype}. Complex data not supported"
+            )
         X = sp.csr_array(X)
         if not X.has_canonical_format:
             X = X.copy()
@@ -100,7 +102,9 @@ def as_matrix(X: Any) -> Any:
         try:
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"Features must be numbers ({error}). Encode text or categories as numbers first.") from None
+            raise type(error)(
+                f"Features must be numbers ({error}). Encode text or categories as numbers first."
+            ) from None
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: features must be real numbers.")
     if X.dtype.kind not in "fiub":
@@ -138,5 +142,7 @@ def to_block(X: Any, dtype: Any) -> tuple[Block, int]:
             remedy = f"exceeds {LARGEST:g}. Scale the features"
         else:
             remedy = "is NaN, infinity or too large for the model's dtype. Impute or drop such rows"
-        raise ValueError(f"Row {row}, feature {column}: the value {given} {remedy}. Nothing was learned from this block.")
+        raise ValueError(
+            f"Row {row}, feature {column}: the value {given} {remedy}. Nothing was learned from this block."
+        )
     return block, width

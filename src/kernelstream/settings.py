@@ -10,9 +10,7 @@ from .engine import Algorithm
 from .kernels import KERNELS
 from .losses import LOSSES
 from .parameters import Parameters
-from .schedules import Constant, InverseSqrt, InverseTime
-
-SCHEDULES = {"constant": Constant, "inverse-sqrt": InverseSqrt, "inverse-time": InverseTime}
+from .schedules import SCHEDULES
 
 # The parameters whose values are specs themselves, and what those are called.
 FAMILIES: dict[str, dict[str, type[Parameters]]] = {
@@ -70,13 +68,13 @@ def _value(text: str) -> Any:
 def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
     """The spec with the values of a tree."""
     values: dict[str, Any] = {}
-    known = [name for name in inspect.signature(type(spec)).parameters]
+    known = list(inspect.signature(type(spec)).parameters)
     for name, branch in tree.items():
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise ValueError(f"{called} has no parameter {name!r}; {has}.")
         branches = {inner: value for inner, value in branch.items() if inner}
-        value = _part(name, branch[""]) if "" in branch else getattr(spec, name)
+        value = _part(name, branch.get("", default := getattr(spec, name, None)), default)
         if branches:
             family = FAMILIES.get(name, {})
             if isinstance(value, str) and value in family:
@@ -89,14 +87,14 @@ def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
     return dataclasses.replace(spec, **values)
 
 
-def _part(name: str, value: Any) -> Any:
-    """What a value of a parameter stands for: a word may name a kernel, a loss or a schedule."""
-    if name == "kernel" or (name == "learning_rate" and isinstance(value, str)):
-        if value not in FAMILIES[name]:
-            number = "a number or " if name == "learning_rate" else ""
-            raise ValueError(f"{name}={value!r} is not known; choose {number}one of {', '.join(FAMILIES[name])}.")
-        return FAMILIES[name][value]()
-    return value
+def _part(name: str, value: Any, default: Any) -> Any:
+    """What a value of a parameter stands for: a word may name a kernel or a schedule; losses go by their words."""
+    if value == default or not (name == "kernel" or (name == "learning_rate" and isinstance(value, str))):
+        return value
+    if value not in FAMILIES[name]:
+        number = "a number or " if name == "learning_rate" else ""
+        raise ValueError(f"{name}={value!r} is not known; choose {number}one of {', '.join(FAMILIES[name])}.")
+    return FAMILIES[name][value]()
 
 
 def _called(name: str, part: Parameters) -> str:
@@ -107,13 +105,12 @@ def _called(name: str, part: Parameters) -> str:
 
 def described(name: str) -> dict[str, Any]:
     """All that is known of an algorithm without running it, as a JSON value."""
-    kind = ALGORITHMS[name]
-    spec = kind()
+    spec = ALGORITHMS[name]
     return {
         "name": name,
-        "paper": kind.paper,
-        "tasks": list(kind.tasks),
-        "losses": {task: list(spec.losses(task)) for task in kind.tasks},
-        "bounded": kind.bounded,
+        "paper": spec.paper,
+        "tasks": list(spec.tasks),
+        "losses": {task: list(spec.losses(task)) for task in spec.tasks},
+        "bounded": spec.bounded,
         "parameters": flat(spec),
     }

@@ -1,8 +1,10 @@
 """Model files: arrays and JSON in one zip, never pickle; loading one runs no code.
 
-A file is an uncompressed zip of ``model.json`` and one ``.npy`` a leaf of the state. Members are stored, not deflated: a
-file can hold no more than its own length, so a hostile one cannot unfold. Arrays are checked against the shapes and types
-that the header's spec implies. Writing goes to a new file beside the old one, which is then replaced in one step.
+A file is an uncompressed zip of ``model.json`` and one ``.npy`` a leaf of the state. Members are stored, not
+deflated: a file can hold no more than its own length, so a hostile one cannot unfold. Arrays are checked against the
+shapes and types that the header's spec implies. Writing goes to a new file beside the old one, which is then replaced
+in one
+step.
 """
 
 import io
@@ -88,7 +90,15 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         raise
     except FileNotFoundError:
         raise FileNotFoundError(f"No model file {path}.") from None
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, RecursionError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        KeyError,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        RecursionError,
+    ) as error:
         raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
 
 
@@ -115,7 +125,8 @@ def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
         like = expected[name]
         if array.dtype != like.dtype or array.shape != like.shape:
             raise ModelFileError(
-                f"The file's array {name} is {array.dtype}{list(array.shape)}; the model needs {like.dtype}{list(like.shape)}."
+                f"The file's array {name} is {array.dtype}{list(array.shape)}; "
+                f"the model needs {like.dtype}{list(like.shape)}."
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"The file's array {name} holds NaN or infinity.")

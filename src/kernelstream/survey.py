@@ -139,9 +139,12 @@ class _Labels:
         shown = ", ".join(f"{c:g}" if isinstance(c, float) else repr(c) for c in classes[:5].tolist())
         shown += ", ..." if len(classes) > 5 else ""
         if len(classes) < 2:
-            raise ValueError(f"all {self.n} labels are {shown}; a classification needs two classes, or set the task to regression.")
+            raise ValueError(f"all {self.n} labels are {shown}; give two classes, or set the task to regression.")
         if self.task == BINARY and len(classes) > 2:
-            raise ValueError(f"a binary task has two classes, but there are {len(classes)} labels: {shown}; set the task to multiclass.")
+            raise ValueError(
+                f"a binary task has two classes, but there are {len(classes)} labels: {shown}; "
+                "set the task to multiclass."
+            )
         if self.automatic:
             self.reason = f"{len(classes)} different labels: {shown}"
             return classification(classes)

@@ -1,7 +1,7 @@
 """Binary, Multiclass, Regression: labels to targets, scores to labels.
 
-Targets that compiled code sees are float64: +-1, a class index, or the value itself. Labels may be of any sortable type.
-A score of exactly 0 is shown as the positive class, a tie as the lowest class.
+Targets that compiled code sees are float64: +-1, a class index, or the value itself. Labels may be of any sortable
+type. A score of exactly 0 is shown as the positive class, a tie as the lowest class.
 """
 
 from typing import Any
@@ -39,10 +39,14 @@ class Regression(Task):
     n_outputs = 1
 
     def encode(self, y: Any) -> np.ndarray:
+        if np.iscomplexobj(y):
+            raise ValueError("Complex data not supported: targets must be real numbers.")
         try:
-            targets = np.ascontiguousarray(y, np.float64)
+            targets = np.array(y, np.float64)  # a copy: compiled code knows one kind of array only
         except (TypeError, ValueError) as error:
             raise ValueError(f"Targets of a regression must be numbers ({error}).") from None
+        if targets.ndim != 1:
+            raise ValueError(f"Targets must be one a row, in one dimension; got shape {targets.shape}.")
         if not (np.abs(targets) <= LARGEST).all():
             row = int(np.argmin(np.abs(targets) <= LARGEST))
             raise ValueError(
@@ -91,7 +95,9 @@ class Classification(Task):
     def to_json(self) -> dict[str, Any]:
         kind = self.classes.dtype.kind
         if kind not in "iubfUO" or (kind == "O" and not all(isinstance(c, str) for c in self.classes)):
-            raise ValueError(f"Labels of dtype {self.classes.dtype} cannot be written to a model file; use numbers or strings.")
+            raise ValueError(
+                f"Labels of dtype {self.classes.dtype} cannot be written to a model file; use numbers or strings."
+            )
         return {"name": self.name, "classes": self.classes.tolist(), "dtype": self.classes.dtype.str}
 
 

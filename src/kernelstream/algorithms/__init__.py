@@ -1,20 +1,73 @@
 """The algorithms, one file each. A row in ALGORITHMS is all that the faces, the laws and the benchmarks need."""
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 from ..engine import Algorithm
+from .bpa import BPA
+from .bsgd import BSGD
+from .budget_perceptron import BudgetPerceptron
+from .dualsgd import DualSGD
 from .fogd import FOGD
+from .forgetron import Forgetron
 from .nogd import NOGD
+from .norma import NORMA
+from .npbsgd import NPBSGD
 from .ogd import OGD
+from .pa import PA
+from .pegasos import Pegasos
 from .perceptron import Perceptron
+from .projectron import Projectron
+from .rbp import RBP
 
-__all__ = ["ALGORITHMS", "FOGD", "NOGD", "OGD", "Perceptron", "as_algorithm", "make"]
+__all__ = [
+    "ALGORITHMS",
+    "BPA",
+    "BSGD",
+    "FOGD",
+    "NOGD",
+    "NORMA",
+    "NPBSGD",
+    "OGD",
+    "PA",
+    "RBP",
+    "BudgetPerceptron",
+    "DualSGD",
+    "Forgetron",
+    "Pegasos",
+    "Perceptron",
+    "Projectron",
+    "as_algorithm",
+    "make",
+]
 
-ALGORITHMS: dict[str, type[Algorithm]] = {
-    "perceptron": Perceptron,
-    "ogd": OGD,
-    "fogd": FOGD,
-    "nogd": NOGD,
+# Each learner's spec with its defaults; a row's name is the spec's own `name`.
+ALGORITHMS: dict[str, Algorithm] = {
+    spec.name: spec
+    for spec in (
+        FOGD(),
+        NOGD(),
+        DualSGD(),
+        Perceptron(),
+        OGD(),
+        NORMA(),
+        Pegasos(),
+        PA(variant=1),
+        PA(variant=2),
+        BudgetPerceptron(),
+        RBP(),
+        Forgetron(),
+        Projectron(),
+        Projectron(aggressive=True),
+        BPA(maintenance="simple"),
+        BPA(maintenance="projection"),
+        BPA(maintenance="nearest"),
+        BSGD(maintenance="removal"),
+        BSGD(maintenance="projection"),
+        BSGD(maintenance="merging"),
+        NPBSGD(),
+    )
 }
 
 
@@ -22,7 +75,7 @@ def make(name: str, **parameters: Any) -> Algorithm:
     """A spec by its name: ``make("fogd", n_components=100)``."""
     if name not in ALGORITHMS:
         raise ValueError(f"algorithm {name!r} is not known; choose one of {', '.join(ALGORITHMS)}.")
-    return ALGORITHMS[name](**parameters)
+    return replace(copy.deepcopy(ALGORITHMS[name]), **parameters)
 
 
 def as_algorithm(algorithm: "str | Algorithm") -> Algorithm:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 from .._compile import inlined
 from ..engine import Algorithm
-from ..losses import BINARY, LOSSES, MULTICLASS, REGRESSION, Loss, LossRecord, as_loss, slope
+from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
 from ..parameters import at_least, positive
 from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
 
@@ -60,8 +60,7 @@ class Descent(Algorithm):
         )
 
     def losses(self, task: str) -> tuple[str, ...]:
-        names = [name for name, loss in LOSSES.items() if task in loss.tasks]
-        return tuple(sorted(names, key=lambda name: name != DEFAULT_LOSS[task]))
+        return loss_names(task, DEFAULT_LOSS[task])
 
     def descent(self, task: str, dtype: Any) -> DescentRecord:
         """Requires: a settled spec."""
@@ -83,7 +82,4 @@ def take_slope(record, t, g, target, weight, scores):
     eta = step_size(record.schedule, t[()])
     loss = slope(record.loss, target, scores, g)
     moves = loss > record.threshold or record.threshold == 0.0
-    active = False
-    for k in range(g.shape[0]):
-        active = active or g[k] != 0
-    return loss, eta, eta * weight if moves and active else 0.0
+    return loss, eta, eta * weight if moves and any_slope(g) else 0.0

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import expansion
+from ..budgets import within
 from ..engine import Algorithm, Common, Shape, common
 from ..expansion import Expansion, KernelRow
+from ..rows import Spread, spread
 from ..state import restored
 
 FIRST_CAPACITY = 256
@@ -20,39 +22,56 @@ class ExpansionState(NamedTuple):
 class ExpansionScratch(NamedTuple):
     common: Common
     row: KernelRow
+    stored: Spread  # where a stored point is written out as a row
+    at_stored: np.ndarray  # (K,) f at a stored point
 
 
 class ExpansionAlgorithm(Algorithm):
-    """A learner whose state is (f, t) and whose dictionary grows with the stream."""
+    """A learner whose model is one expansion `f`, the first field of its state, with rounds `t` beside it.
 
-    def init(self, shape: Shape) -> ExpansionState:
-        f = expansion.empty(shape.width, FIRST_CAPACITY, shape.n_outputs, shape.dtype)
+    Without a budget its room doubles as it fills.
+    """
+
+    @property
+    def capacity(self) -> int | None:
+        """Room for points, None when it grows with the stream."""
+        return None
+
+    def init(self, shape: Shape) -> Any:
+        f = expansion.empty(shape.width, self.capacity or FIRST_CAPACITY, shape.n_outputs, shape.dtype)
         return ExpansionState(f, np.zeros((), np.int64))
 
-    def scratch(self, state: ExpansionState, shape: Shape) -> ExpansionScratch:
-        return ExpansionScratch(common(shape.width, shape.n_outputs, shape.dtype), expansion.kernel_row(state.f))
+    def scratch(self, state: Any, shape: Shape) -> Any:
+        desk = common(shape.width, shape.n_outputs, shape.dtype)
+        at_stored = np.zeros(shape.n_outputs, shape.dtype)
+        return ExpansionScratch(desk, expansion.kernel_row(state.f), spread(shape.width, shape.dtype), at_stored)
 
-    def prepare(self, record: Any, state: ExpansionState) -> ExpansionState:
-        capacity = state.f.points.shape[1]
-        if state.f.size < capacity:
+    def prepare(self, record: Any, state: Any) -> Any:
+        room = state.f.points.shape[1]
+        if self.capacity is not None or state.f.size < room:
             return state
-        return state._replace(f=expansion.resized(state.f, capacity=2 * capacity))
+        return state._replace(f=expansion.resized(state.f, capacity=2 * room))
 
-    def grow(self, state: ExpansionState, shape: Shape) -> ExpansionState:
+    def grow(self, state: Any, shape: Shape) -> Any:
         return state._replace(f=expansion.resized(state.f, n_features=shape.width, n_outputs=shape.n_outputs))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ExpansionState:
-        points = arrays.get("f.points", np.zeros((0, 0)))
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
         template = self.init(shape)
-        template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
-        state: ExpansionState = restored(template, arrays)
+        if self.capacity is None:
+            points = arrays.get("f.points", np.zeros((0, 0)))
+            template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
+        state = restored(template, arrays)
         expansion.check_size(state.f)
         return state
 
-    def size(self, state: ExpansionState) -> int:
+    def size(self, state: Any) -> int:
         return int(state.f.size)
 
-    def merge(self, record: Any, state: ExpansionState, other: ExpansionState, weight: float) -> ExpansionState:
+    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         f = expansion.append(state.f, other.f, weight)
         f.coef[:, : int(state.f.size)] *= 1.0 - weight
-        return state._replace(f=f, t=state.t + other.t)
+        return state._replace(f=self.reduced(f), t=state.t + other.t)
+
+    def reduced(self, f: Expansion) -> Expansion:
+        """f within the budget, as the algorithm compresses; where it removes terms, the smallest go."""
+        return f if self.capacity is None else within(f, self.capacity, self.capacity)

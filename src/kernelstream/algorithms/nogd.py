@@ -10,9 +10,9 @@ eigenpairs,
 
 and phase 2 is gradient descent on w.
 
-Remarks. Eigenvalues below B * machine epsilon * the largest, and negative ones (a kernel that is not positive definite),
-are left out: their features would be noise divided by nearly zero. The eigen-decomposition is float64 always.
-The hand-over happens between two rows, so the block size has no effect. LSOKL: k = 0.2 B, eta = 0.2.
+Remarks. Eigenvalues below B * machine epsilon * the largest, and negative ones (a kernel that is not positive
+definite), are left out: their features would be noise divided by nearly zero. The eigen-decomposition is float64
+always. The hand-over happens between two rows, so the block size has no effect. LSOKL: k = 0.2 B, eta = 0.2.
 
 Symbols: B budget, k rank, eta learning_rate, lambda regularization, epsilon threshold, alpha f.coef, w weights.
 """
@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from .. import expansion
 from .._compile import call_for_effect
@@ -66,6 +67,7 @@ class NOGD(Descent):
     paper: ClassVar[str] = "Lu et al. 2016"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "ogd"
 
     def check(self) -> None:
         super().check()
@@ -73,7 +75,9 @@ class NOGD(Descent):
         if self.rank is not None:
             whole(1, rank=self.rank)
             if self.rank > self.budget:
-                raise ValueError(f"rank={self.rank} exceeds budget={self.budget}; a Gram matrix has no more eigenvalues.")
+                raise ValueError(
+                    f"rank={self.rank} exceeds budget={self.budget}; a Gram matrix has no more eigenvalues."
+                )
 
     def settle(self, task: str, variance: float, n_features: int) -> Self:
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
@@ -108,7 +112,8 @@ class NOGD(Descent):
 
     def _nystrom(self, f: Expansion) -> tuple[np.ndarray, np.ndarray]:
         """D_k^(-1/2) V_k' and D_k^(1/2) V_k', with zero rows where the Gram matrix has fewer than k eigenvalues."""
-        values, vectors = np.linalg.eigh(gram_matrix(self.kernel, f))
+        with threadpool_limits(1, user_api="blas"):  # more threads than idle cores make this many times slower
+            values, vectors = np.linalg.eigh(gram_matrix(self.kernel, f))
         values, vectors = values[::-1][: self.rank], vectors[:, ::-1][:, : self.rank]
         kept = values > values[0] * len(vectors) * np.finfo(f.points.dtype).eps
         roots = np.sqrt(np.where(kept, values, 1.0))
@@ -127,12 +132,11 @@ class NOGD(Descent):
         joined = expansion.append(own, theirs, weight)
         t = state.t + other.t
         if not (state.frozen or other.frozen) and joined.size <= self.budget:
-            f = expansion.Expansion(joined.points[:, : self.budget], joined.norms, joined.coef, joined.size)
-            return state._replace(f=expansion.resized(f, capacity=self.budget), t=t)
+            return state._replace(f=expansion.taken(joined, range(int(joined.size)), self.budget), t=t)
         if state.frozen or other.frozen:
             f, map = (state.f, state.map) if state.frozen else (other.f, other.map)
         else:
-            f = expansion.first(joined, self.budget)
+            f = expansion.taken(joined, range(self.budget), self.budget)
             map = self._nystrom(f)[0].astype(state.map.dtype)
         z = cross_matrix(self.kernel, f, joined).T @ map.T.astype(np.float64)
         weights = (joined.coef[:, : int(joined.size)].astype(np.float64) @ z).astype(state.weights.dtype)
@@ -160,7 +164,7 @@ def _(record, state, scratch, block, start, stop):
         return
     for t in range(start, stop):
         x = row_of(block, t, t - start, scratch.common.spread)
-        kernel_values(record.kernel, state.f, x, KernelRow(scratch.rows[t - start], scratch.row.wide))
+        kernel_values(record.kernel, state.f, x, KernelRow(scratch.rows[t - start], scratch.row.wide, scratch.row.own))
     call_for_effect(record.products, scratch.rows, stop - start, state.map, scratch.z)
 
 

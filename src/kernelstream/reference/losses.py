@@ -12,6 +12,8 @@ def phi(loss: L.Loss, m: float) -> tuple[float, float]:
     match loss:
         case L.PerceptronLoss():
             return (-m, -1.0) if m <= 0 else (0.0, 0.0)
+        case L.Margin():
+            return -m, -1.0
         case L.Hinge():
             return (1 - m, -1.0) if m < 1 else (0.0, 0.0)
         case L.SquaredHinge():

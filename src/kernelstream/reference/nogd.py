@@ -1,4 +1,6 @@
-"""NOGD, LSOKL Alg. 2, 4, 6: OGD until |S| = B, then gradient descent on z(x) = D_k^-0.5 V_k' (k(x, s_1) ... k(x, s_B))'."""
+"""NOGD, LSOKL Alg. 2, 4, 6: OGD until |S| = B, then gradient descent on z(x) = D_k^-0.5 V_k' (k(x, s_1) ... k(x,
+s_B))'.
+"""
 
 import numpy as np
 

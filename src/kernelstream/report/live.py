@@ -13,9 +13,13 @@ from . import words
 
 
 class ProgressLine:
-    """Used as a context; shows nothing when the console is not a terminal. `trace` is the run so far."""
+    """Used as a context; shows nothing when the console is not a terminal. `trace` is the run so far.
 
-    def __init__(self, console: Console, source: Source):
+    `check` is called after each block.
+    """
+
+    def __init__(self, console: Console, source: Source, check: Callable[[], None]):
+        self._check = check
         self._source = source
         self.trace: Trace | None = None
         self._shown = console.is_terminal
@@ -52,8 +56,8 @@ class ProgressLine:
         return learned
 
     def _show(self, text: str, source: Source) -> None:
-        if not self._shown:
-            return
-        fraction = source.progress()
-        total = None if fraction is None else 1.0
-        self._progress.update(self._line, description=text, completed=fraction or 0.0, total=total)
+        self._check()
+        if self._shown:
+            fraction = source.progress()
+            total = None if fraction is None else 1.0
+            self._progress.update(self._line, description=text, completed=fraction or 0.0, total=total)

@@ -14,7 +14,8 @@ from .plots import DARK, LIGHT, METRIC, ROWS, SECONDS, SIZE, by_source, curve_sv
 _PANELS = ((ROWS, METRIC), (SECONDS, METRIC), (ROWS, SIZE))
 
 _STYLE = f"""
-:root {{ color-scheme: light dark; --paper: {LIGHT.paper}; --text: {LIGHT.text}; --line: {LIGHT.faint}; --soft: #57606a; --best: #e6f4ea; }}
+:root {{ color-scheme: light dark; --paper: {LIGHT.paper}; --text: {LIGHT.text}; --line: {LIGHT.faint};
+  --soft: #57606a; --best: #e6f4ea; }}
 @media (prefers-color-scheme: dark) {{
   :root {{ --paper: {DARK.paper}; --text: {DARK.text}; --line: {DARK.faint}; --soft: #9aa6b2; --best: #12352a; }}
 }}
@@ -31,9 +32,10 @@ table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-n
 th, td {{ padding: .3rem .75rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }}
 th.number, td.number {{ text-align: right; }}
 td.best {{ background: var(--best); font-weight: 600; }}
+caption {{ text-align: left; padding: .25rem 0 .75rem; }}
 tbody th {{ font-weight: 400; }}
 tbody th[scope=rowgroup] {{ font-weight: 600; vertical-align: top; }}
-.panels {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem; }}
+.panels {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(21rem, 1fr)); gap: 1rem; }}
 figure {{ margin: 0; }}
 figcaption {{ font-size: .9rem; }}
 img {{ width: 100%; height: auto; display: block; }}
@@ -83,18 +85,18 @@ def write_page(path: Path, traces: Sequence[Trace], *, title: str, lead: str, fa
 
 
 def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:
-    mark = ("<code>", "</code>") if code else ("", "")
-    return "\n".join(f"<dt>{escape(name)}</dt><dd>{mark[0]}{escape(text)}{mark[1]}</dd>" for name, text in pairs.items())
+    start, end = ("<dd><code>", "</code></dd>") if code else ("<dd>", "</dd>")
+    return "\n".join(f"<dt>{escape(name)}</dt>{start}{escape(text)}{end}" for name, text in pairs.items())
 
 
 def _table(groups: dict[str, list[Trace]]) -> str:
-    names = ("data set", "learner", "metric", "value", "rows", "rows/s", "learning", "size", "memory")
-    head = "".join(f"<th scope=col{' class=number' if position > 2 else ''}>{name}</th>" for position, name in enumerate(names))
+    head = "".join(f"<th scope=col>{name}</th>" for name in ("data set", "learner", "metric"))
+    numbers = ("value", "rows", "rows/s", "learning", "size", "memory")
+    head += "".join(f"<th scope=col class=number>{name}</th>" for name in numbers)
     bodies = "\n".join(_group_rows(source, group) for source, group in groups.items())
     caption = "Every row was predicted before it was learned from. The best value on each data set is marked."
     return (
-        f'<div class="scroll"><table><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead>\n{bodies}</table></div>"
+        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{head}</tr></thead>\n{bodies}</table></div>'
     )
 
 
@@ -112,7 +114,8 @@ def _group_rows(source: str, group: list[Trace]) -> str:
         )
         first = f"<th scope=rowgroup rowspan={len(group)}>{escape(source)}</th>" if position == 0 else ""
         rows.append(
-            f"<tr>{first}<th scope=row>{escape(trace.algorithm)}</th><td>{escape(words.metric_name(trace.headline))}</td>"
+            f"<tr>{first}<th scope=row>{escape(trace.algorithm)}</th>"
+            f"<td>{escape(words.metric_name(trace.headline))}</td>"
             f'<td class="number{" best" if value == best else ""}">{words.metric_value(trace.headline, value)}</td>'
             + "".join(f"<td class=number>{cell}</td>" for cell in cells)
             + "</tr>"

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator, PercentFormatter
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from ..evaluate import Checkpoint, Trace
 from . import words
@@ -23,11 +24,15 @@ class Ink(NamedTuple):
 
 
 # Curve colours after Okabe and Ito, darkened or lightened for a contrast of 3:1 with the paper.
-LIGHT = Ink("#ffffff", "#1f2328", "#d8dee4", ("#0072b2", "#c44e00", "#008060", "#a0458a", "#806000", "#2f8fc4", "#5c5c5c"))
-DARK = Ink("#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#9ad4f5", "#b8b8b8"))
+LIGHT = Ink(
+    "#ffffff", "#1f2328", "#d8dee4", ("#0072b2", "#c44e00", "#008060", "#a0458a", "#806000", "#2f8fc4", "#5c5c5c")
+)
+DARK = Ink(
+    "#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#9ad4f5", "#b8b8b8")
+)
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 10,
@@ -40,6 +45,9 @@ _STYLE = {
     "axes.titlelocation": "left",
     "legend.frameon": False,
 }
+
+_STEPS = (1, 2, 5, 10)
+_COUNTS = FuncFormatter(lambda value, _: words.count(value))
 
 ROWS, SECONDS = "rows", "learning time"
 METRIC, SIZE = "metric", "size"
@@ -57,7 +65,7 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
     """A picture with one panel a data set: the metric so far against rows."""
     groups = by_source(traces)
     with mpl.rc_context({**_STYLE, **_colours(LIGHT)}):
-        figure = Figure(figsize=(4.4 * len(groups), 4.2), layout="constrained")
+        figure = Figure(figsize=(4.4 * len(groups), 4.2), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
         panels = figure.subplots(1, len(groups), squeeze=False)[0]
         for panel, (source, group) in zip(panels, groups.items(), strict=True):
             _draw(panel, group, ROWS, METRIC, LIGHT)
@@ -70,10 +78,10 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
 def curve_svg(group: Sequence[Trace], x: str, y: str, ink: Ink) -> str:
     """One panel as SVG text: runs on one data set, `y` (METRIC or SIZE) against `x` (ROWS or SECONDS)."""
     with mpl.rc_context({**_STYLE, **_colours(ink)}):
-        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(4.8, 3.5), layout="constrained")
         panel = figure.subplots()
         _draw(panel, group, x, y, ink)
-        figure.legend(loc="outside upper left", ncols=4, columnspacing=1.2, handlelength=2.6)
+        figure.legend(loc="outside upper left", ncols=4, columnspacing=1.0, handlelength=2.2, fontsize=9)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     return text.getvalue()
@@ -98,23 +106,42 @@ def _draw(panel: Any, group: Sequence[Trace], x: str, y: str, ink: Ink) -> None:
             linewidth=1.8,
             label=trace.algorithm,
         )
-    panel.set_xscale("log")
-    panel.xaxis.set_major_formatter(EngFormatter("s") if x == SECONDS else FuncFormatter(lambda v, _: f"{v:,.0f}"))
-    panel.set_xlabel(f"{x} (log scale)")
-    panel.set_ylim(bottom=0)
+    if y == METRIC:
+        # Labels with units are longer, so that fewer fit.
+        if x == SECONDS:
+            _log_axis(panel.xaxis, EngFormatter("s"), decades=2)
+        else:
+            _log_axis(panel.xaxis, _COUNTS, decades=3)
+    else:
+        panel.xaxis.set_major_locator(MaxNLocator(5, steps=_STEPS))
+        panel.xaxis.set_major_formatter(_COUNTS)
+    panel.set_xlabel(f"{x} (log scale)" if y == METRIC else x)
     panel.margins(x=0.02)
-    panel.yaxis.set_major_locator(MaxNLocator(6))
-    if y == METRIC and group[0].headline.endswith("_rate"):
+    panel.yaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
+    if y == SIZE:
+        panel.yaxis.set_major_formatter(_COUNTS)
+        panel.set_ylim(bottom=0)
+    elif group[0].headline.endswith("_rate"):
         panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        panel.set_ylim(bottom=0)
     panel.set_ylabel(_quantity(group, y))
     panel.grid(color=ink.faint, linewidth=0.7)
     panel.set_axisbelow(True)
+
+
+def _log_axis(axis: Any, formatter: Any, *, decades: int) -> None:
+    """A logarithmic axis: ticks at 1, 2 and 5 when it spans fewer decades than given, else at powers of ten."""
+    low, high = axis.get_data_interval()
+    axis.axes.set_xscale("log")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**decades * low else (1.0,)))
+    axis.set_major_formatter(formatter)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _x(checkpoint: Checkpoint, x: str) -> float:
     return checkpoint.rows if x == ROWS else checkpoint.seconds
 
 
-def _colours(ink: Ink) -> dict[str, str]:
+def _colours(ink: Ink) -> dict[Any, Any]:
     of_text = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor", "axes.titlecolor")
     return {**dict.fromkeys(of_text, ink.text), "figure.facecolor": ink.paper, "axes.facecolor": ink.paper}

@@ -34,4 +34,5 @@ def size_in_bytes(value: float) -> str:
 
 def settings(parameters: dict[str, Any]) -> list[str]:
     """``name=value`` of flat parameters, the way the command line takes them."""
-    return [f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}" for name, value in parameters.items()]
+    shown = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in parameters.items()}
+    return [f"{name}={value}" for name, value in shown.items()]

@@ -1,0 +1,85 @@
+"""What learners share that project on their dictionary: a Cholesky factor beside f, and the coordinates of a new row.
+
+A row whose squared residual is no more than what rounding leaves (ROUNDING times k(x, x)) is taken as lying in the
+span: the factor cannot grow by it. In float32 kernel values carry errors of that order, so nearly singular
+dictionaries ask for
+dtype="float64".
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import expansion
+from .._compile import inlined
+from ..engine import Common, Shape, common
+from ..expansion import KernelRow
+from ..gram import factor, forward, gram_matrix
+from ..kernels import Kernel
+from ..rows import Spread, spread
+from ..state import ModelFileError
+
+ROUNDING = {"float32": 3e-5, "float64": 1e-12}
+
+
+class DictionaryScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+    stored: Spread
+    values: np.ndarray  # (capacity,) kernel values in float64
+    half: np.ndarray  # (capacity,) after `forward`
+    coordinates: np.ndarray  # (capacity,), or (K,) where there are more outputs
+    rounding: float
+
+
+def dictionary_scratch(state: Any, shape: Shape) -> DictionaryScratch:
+    room = state.f.points.shape[1]
+    return DictionaryScratch(
+        common(shape.width, shape.n_outputs, shape.dtype),
+        expansion.kernel_row(state.f),
+        spread(shape.width, shape.dtype),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(max(room, shape.n_outputs)),
+        ROUNDING[np.dtype(shape.dtype).name],
+    )
+
+
+def check_positive_definite(kernel: Kernel) -> None:
+    """Refuse a kernel whose Gram matrices have no Cholesky factor."""
+    if not kernel.positive_definite:
+        raise ValueError(
+            f"{type(kernel).__name__} is not positive definite, so nothing can be projected in its space. "
+            "Use another kernel, or a learner that removes terms."
+        )
+
+
+def factor_of(kernel: Any, f: expansion.Expansion, capacity: int) -> np.ndarray:
+    """The factor of a dictionary that was put together outside a step (after a merge)."""
+    L, n = factor(capacity), int(f.size)
+    if n > 0:
+        gram = gram_matrix(kernel, f)
+        L[:n, :n] = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) / n * np.eye(n))
+    return L
+
+
+def check_factor(state: Any) -> Any:
+    """Refuse a factor that could not be solved with (a file can say anything)."""
+    n = int(state.f.size)
+    if not (np.diag(state.factor)[:n] > 0).all():
+        raise ModelFileError("The file's Cholesky factor has a diagonal entry that is not positive.")
+    return state
+
+
+@inlined
+def find_residual(kernel, f, L, x, scratch):
+    """The squared distance of k(x, .) from the dictionary's span; 0 when it is no more than rounding.
+
+    Requires: scratch.row holds the kernel values of x. Ensures: scratch.half is what `grow` and `backward` need.
+    """
+    n = f.size[()]
+    for i in range(n):
+        scratch.values[i] = scratch.row.values[i]
+    own = expansion.own_value(kernel, x, scratch.row)
+    residual = own - forward(L, n, scratch.values, scratch.half)
+    return residual if residual > scratch.rounding * abs(own) else 0.0

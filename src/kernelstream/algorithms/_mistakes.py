@@ -1,0 +1,64 @@
+"""What learners share that move only on a mistake: Perceptron, RBP, Forgetron, Budget Perceptron, Projectron.
+
+Classification: u = y or e_y - e_s whenever m <= 0. Regression: u = sign(r) whenever |r| > epsilon, r = y - f(x). The
+term added is learning_rate * u k(x, .). `slope` gives -u.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .._compile import inlined
+from ..kernels import KernelRecord
+from ..losses import (
+    BINARY,
+    MULTICLASS,
+    REGRESSION,
+    EpsilonInsensitive,
+    Loss,
+    LossRecord,
+    PerceptronLoss,
+    any_slope,
+    slope,
+)
+from ..parameters import at_least, positive
+from ._expansion import ExpansionAlgorithm
+
+
+class MistakeRecord(NamedTuple):
+    kernel: KernelRecord
+    loss: LossRecord
+    learning_rate: float
+
+
+@dataclass
+class MistakeDriven(ExpansionAlgorithm):
+    """Parameters of every mistake-driven learner.
+
+    learning_rate: the size of an added term; in classification it scales f and changes no prediction.
+    epsilon: a residual up to this is no mistake (regression).
+    """
+
+    learning_rate: float = 1.0
+    epsilon: float = 0.1
+
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+
+    def check(self) -> None:
+        super().check()
+        positive(learning_rate=self.learning_rate)
+        at_least(0.0, epsilon=self.epsilon)
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("epsilon-insensitive",) if task == REGRESSION else ("perceptron",)
+
+    def mistakes(self, task: str, dtype: Any) -> MistakeRecord:
+        loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else PerceptronLoss()
+        return MistakeRecord(self.kernel.lower(dtype), loss.lower(task, dtype), float(self.learning_rate))
+
+
+@inlined
+def find_mistake(record, t, g, target, weight, scores):
+    """Begin a round: write -u into g; return (loss, the length of the term to add: 0 when it was no mistake)."""
+    t[()] += 1
+    loss = slope(record.loss, target, scores, g)
+    return loss, record.learning_rate * weight if any_slope(g) else 0.0

@@ -1,0 +1,69 @@
+"""The passive-aggressive step that PA and BPA share: the shortest move that mends the loss, no longer than C allows.
+
+Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggressive Algorithms (2006).
+
+    tau = min(C, l / (||u||^2 k(x, x)))            (PA-I)
+    tau = l / (||u||^2 k(x, x) + 1 / (2 C))        (PA-II)
+
+with the hinge (classification) or the epsilon-insensitive loss (regression) l and its direction u = -l'.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .. import expansion
+from .._compile import inlined
+from ..kernels import KernelRecord
+from ..losses import BINARY, MULTICLASS, REGRESSION, EpsilonInsensitive, Hinge, Loss, LossRecord, slope
+from ..parameters import at_least, positive
+from ._expansion import ExpansionAlgorithm
+
+
+class AggressiveRecord(NamedTuple):
+    kernel: KernelRecord
+    loss: LossRecord
+    aggressiveness: float
+    variant: int
+
+
+@dataclass
+class PassiveAggressive(ExpansionAlgorithm):
+    """aggressiveness: C, the longest step (variant 1) or its softness (variant 2). epsilon: of the regression loss."""
+
+    aggressiveness: float = 1.0
+    epsilon: float = 0.1
+
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+
+    def check(self) -> None:
+        super().check()
+        positive(aggressiveness=self.aggressiveness)
+        at_least(0.0, epsilon=self.epsilon)
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("epsilon-insensitive",) if task == REGRESSION else ("hinge",)
+
+    def aggressive(self, task: str, dtype: Any, variant: int) -> AggressiveRecord:
+        loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else Hinge()
+        return AggressiveRecord(self.kernel.lower(dtype), loss.lower(task, dtype), float(self.aggressiveness), variant)
+
+
+@inlined
+def take_aggressive_step(record, t, g, target, weight, x, row, scores):
+    """Begin a round: write -u into g; return (loss, tau, k(x, x)). A sample weight multiplies tau.
+
+    k(x, x) = 0 (the zero row under a linear kernel) leaves nothing to move along: tau = 0.
+    """
+    t[()] += 1
+    loss = slope(record.loss, target, scores, g)
+    own = expansion.own_value(record.kernel, x, row)
+    reach = 0.0
+    for k in range(g.shape[0]):
+        reach += g[k] * g[k] * own
+    if not (loss > 0.0 and reach > 0.0):
+        return loss, 0.0, own
+    if record.variant == 1:
+        tau = min(record.aggressiveness, loss / reach)
+    else:
+        tau = loss / (reach + 0.5 / record.aggressiveness)
+    return loss, weight * tau, own

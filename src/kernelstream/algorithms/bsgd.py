@@ -1,0 +1,225 @@
+"""BSGD: Pegasos on a budget, kept by removal, projection or merging.
+
+Wang, Crammer, Vucetic: Breaking the Curse of Kernelization: Budgeted Stochastic Gradient Descent for Large-Scale SVM
+Training (2012).
+
+    f <- (1 - 1/t) f - (1 / (lambda t)) l'(f(x), y) k(x, .); then, over budget, with m the smallest term:
+    removal      f <- f - a_m k(s_m, .)          (or a random term, or the oldest)
+    projection   a_m k(s_m, .) is replaced by its projection on the other terms
+    merging      terms m and n become a_z k(z, .) with z between s_m and s_n, n the partner that loses least (Gaussian
+    only)
+
+Remarks. The size of a term is ||a|| over all outputs. LSOKL calls BSGD-R's rule random in one place and oldest in
+another; the original is the smallest, and all three are offered. A merge partner is a term whose coefficient points
+the same way (<a_m, a_n> > 0), as in the paper for one output; when there is none, any term. With several outputs the
+partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined for the chosen pair on ||a_z|| itself.
+The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
+no room for a row in the dictionary's span: its coordinates are added.
+
+Symbols: B budget, lambda regularization.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion, rng
+from .._compile import inlined
+from ..budgets import (
+    merge_with_best,
+    oldest_slot,
+    project_out,
+    random_slot,
+    smallest_slot,
+    spread_over,
+    within,
+)
+from ..engine import Shape, evaluate, lift, step
+from ..expansion import Expansion
+from ..gram import backward, factor, grow
+from ..kernels import Gaussian
+from ..merging import table
+from ..parameters import one_of, whole
+from ._dictionary import (
+    DictionaryScratch,
+    check_factor,
+    check_positive_definite,
+    dictionary_scratch,
+    factor_of,
+    find_residual,
+)
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+
+RULES = ("smallest", "random", "oldest")
+MAINTENANCE = {"removal": "bsgd-r", "projection": "bsgd-p", "merging": "bsgd-m"}
+
+
+class RemovalRecord(NamedTuple):
+    risk: RiskRecord
+    rule: int  # place in RULES
+
+
+class ProjectionRecord(NamedTuple):
+    risk: RiskRecord
+
+
+class MergingRecord(NamedTuple):
+    risk: RiskRecord
+    table: np.ndarray
+
+
+class BSGDState(NamedTuple):
+    f: Expansion  # one term more than the budget while a step runs
+    t: np.ndarray  # rounds so far, 0-d
+    degradation: np.ndarray  # squared norm lost to the budget so far, 0-d
+    generator: np.ndarray
+    oldest: np.ndarray  # the slot that was filled first, 0-d
+    factor: np.ndarray  # Cholesky factor of the points' Gram matrix (projection; else empty)
+
+
+@dataclass
+class BSGD(RegularisedRisk):
+    budget: int = 200
+    maintenance: str = "merging"
+    removal: str = "smallest"
+
+    paper: ClassVar[str] = "Wang, Crammer, Vucetic 2012"
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "pegasos"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return MAINTENANCE[self.maintenance]
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget)
+        one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
+        one_of(RULES, removal=self.removal)
+        if self.maintenance == "projection":
+            check_positive_definite(self.kernel)
+        if self.maintenance == "merging" and not isinstance(self.kernel, Gaussian):
+            raise ValueError(
+                "maintenance='merging' places the merged point by the Gaussian's closed form; "
+                f"{type(self.kernel).__name__} has none. Use Gaussian, or maintenance='removal' or 'projection'."
+            )
+
+    @property
+    def capacity(self) -> int:
+        return self.budget + 1
+
+    def lower(self, task: str, dtype: Any) -> RemovalRecord | ProjectionRecord | MergingRecord:
+        risk = self.risk(task, dtype)
+        if self.maintenance == "removal":
+            return RemovalRecord(risk, RULES.index(self.removal))
+        return ProjectionRecord(risk) if self.maintenance == "projection" else MergingRecord(risk, table())
+
+    def init(self, shape: Shape) -> BSGDState:
+        room = self.capacity if self.maintenance == "projection" else 0
+        f, t = super().init(shape)
+        return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), np.zeros((), np.int64), factor(room))
+
+    def scratch(self, state: BSGDState, shape: Shape) -> DictionaryScratch:
+        return dictionary_scratch(state, shape)
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BSGDState:
+        state: BSGDState = super().restore(arrays, shape)
+        state = state._replace(oldest=state.oldest % self.budget)
+        return check_factor(state) if self.maintenance == "projection" else state
+
+    def reduced(self, f: Expansion) -> Expansion:
+        return within(f, self.budget, self.capacity)
+
+    def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
+        """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
+        merged: BSGDState = super().merge(record, state, other, weight)
+        merged = merged._replace(oldest=np.zeros((), np.int64), degradation=state.degradation + other.degradation)
+        if self.maintenance != "projection":
+            return merged
+        return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
+
+
+@inlined
+def add_degradation(record, state, lost):
+    """Count what the budget took: `lost` is in units of b, f = b / (lambda t)."""
+    unit = 1.0 / (record.risk.regularization * state.t[()])
+    state.degradation[()] += lost * unit * unit
+
+
+def _no_lift(record, state, scratch, block, start, stop):
+    pass
+
+
+def _evaluate(record, state, scratch, x, scores):
+    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+
+
+for _record in (RemovalRecord, ProjectionRecord, MergingRecord):
+    lift.register(_record)(_no_lift)
+    evaluate.register(_record)(_evaluate)
+
+
+@step.register(RemovalRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, kernel = state.f, record.risk.kernel
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    if length == 0.0:
+        return loss
+    n = f.size[()]
+    expansion.add(kernel, f, x, -length, g)
+    if n + 1 < f.points.shape[1]:
+        return loss
+    if record.rule == 0:
+        r = smallest_slot(f)
+    elif record.rule == 1:
+        r = random_slot(state.generator, n + 1)
+    else:
+        r = oldest_slot(state.oldest, n)
+    add_degradation(record, state, expansion.square(f, r) * own_value_of(record, f, r, scratch))
+    expansion.move(f, n, r)
+    f.size[()] = n
+    return loss
+
+
+@inlined
+def own_value_of(record, f, i, scratch):
+    """k(point_i, point_i)."""
+    return expansion.own_value(record.risk.kernel, expansion.stored(f, i, scratch.stored), scratch.row)
+
+
+@step.register(ProjectionRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, L, kernel = state.f, state.factor, record.risk.kernel
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    if length == 0.0:
+        return loss
+    n = f.size[()]
+    residual = find_residual(kernel, f, L, x, scratch)
+    if residual == 0.0:
+        backward(L, n, scratch.half, scratch.coordinates)
+        spread_over(f, -length, g, scratch.coordinates)
+        return loss
+    grow(L, n, scratch.half, residual)
+    expansion.add(kernel, f, x, -length, g)
+    if n + 1 == f.points.shape[1]:
+        add_degradation(record, state, project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half))
+    return loss
+
+
+@step.register(MergingRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, kernel = state.f, record.risk.kernel
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    if length == 0.0:
+        return loss
+    n = f.size[()]
+    expansion.add(kernel, f, x, -length, g)
+    if n + 1 == f.points.shape[1]:
+        m = smallest_slot(f)
+        expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
+        add_degradation(record, state, merge_with_best(f, m, scratch.row.values, record.table))
+    return loss

@@ -1,0 +1,165 @@
+"""DualSGD: Pegasos with two halves, an expansion for the newest large terms and random features for those that
+leave it.
+
+Le, Nguyen, Nguyen, Phung: Dual Space Gradient Descent for Online Learning (2016).
+
+    f(x) = sum_i a_i k(s_i, x) + w'z(x),  z(x) = (sin u'x, cos u'x) / sqrt(D)
+    Pegasos step on f; when the dictionary is full the k smallest terms leave it:  w <- w + a_i z(s_i)
+
+Remarks. Kept in units of b = lambda t a, both halves alike. A full dictionary makes room before it takes the next
+term, so that the budget is never exceeded. The authors' scripts: k = 10, D = 100.
+
+Symbols: B budget, k leaving, D n_components, lambda regularization.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion
+from ..budgets import smallest_slot
+from ..engine import Common, Shape, common, evaluate, lift, step
+from ..expansion import Expansion, KernelRow, dot
+from ..features import FourierMap, FourierRecord, fourier_features, fourier_map, fourier_record, widened
+from ..parameters import whole
+from ..rows import Block
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+
+
+class DualSGDRecord(NamedTuple):
+    risk: RiskRecord
+    fourier: FourierRecord
+    leaving: int
+
+
+class DualSGDState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    map: FourierMap
+    weights: np.ndarray  # (K, 2D)
+    seed: np.ndarray  # of the map, 0-d
+
+
+class DualSGDScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+    projected: np.ndarray  # (chunk, D)
+    z: np.ndarray  # (chunk, 2D)
+    point: Block  # one stored point
+    point_projected: np.ndarray  # (1, D)
+    point_z: np.ndarray  # (1, 2D)
+
+
+@dataclass
+class DualSGD(RegularisedRisk):
+    budget: int = 100
+    n_components: int = 200
+    leaving: int = 10
+
+    name: ClassVar[str] = "dualsgd"
+    paper: ClassVar[str] = "Le et al. 2016"
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "pegasos"
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget, n_components=self.n_components, leaving=self.leaving)
+        if self.leaving > self.budget:
+            raise ValueError(
+                f"leaving={self.leaving} exceeds budget={self.budget}; fewer terms can leave than there are."
+            )
+        if not self.kernel.shift_invariant:
+            self.kernel.frequencies(0, range(0), self.n_components)
+
+    @property
+    def capacity(self) -> int:
+        return self.budget
+
+    def lower(self, task: str, dtype: Any) -> DualSGDRecord:
+        return DualSGDRecord(self.risk(task, dtype), fourier_record(dtype), int(self.leaving))
+
+    def init(self, shape: Shape) -> DualSGDState:
+        map = fourier_map(self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)
+        weights = np.zeros((shape.n_outputs, 2 * self.n_components), shape.dtype)
+        f, t = super().init(shape)
+        return DualSGDState(f, t, map, weights, np.array(shape.seed, np.uint64))
+
+    def scratch(self, state: DualSGDState, shape: Shape) -> DualSGDScratch:
+        D, dtype = self.n_components, shape.dtype
+        desk = common(shape.width, shape.n_outputs, dtype, 2 * D)
+        point = Block(np.array([0, shape.width]), np.arange(shape.width), np.zeros(shape.width, dtype), 1)
+        return DualSGDScratch(
+            desk,
+            expansion.kernel_row(state.f),
+            np.zeros((desk.chunk, D), dtype),
+            np.zeros((desk.chunk, 2 * D), dtype),
+            point,
+            np.zeros((1, D), dtype),
+            np.zeros((1, 2 * D), dtype),
+        )
+
+    def grow(self, state: DualSGDState, shape: Shape) -> DualSGDState:
+        weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
+        weights[: len(state.weights)] = state.weights
+        map = widened(state.map, self.kernel, int(state.seed), shape.width)
+        return super().grow(state, shape)._replace(map=map, weights=weights)
+
+    def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
+        """Terms beyond the budget leave for the random features, the smallest first."""
+        if state.seed != other.seed:
+            raise ValueError(f"seed differs: {state.seed} and {other.seed}. Maps are equal only for equal seeds.")
+        t = int(state.t) + int(other.t)
+        mine, theirs = (1.0 - weight) * t / max(1, int(state.t)), weight * t / max(1, int(other.t))
+        f = expansion.append(state.f, other.f, theirs)
+        f.coef[:, : int(state.f.size)] *= mine
+        kept = self.reduced(f)
+        n = int(f.size)
+        sizes = np.linalg.norm(f.coef[:, :n].astype(np.float64), axis=0)
+        gone = np.argsort(-sizes, kind="stable")[self.budget :]
+        angles = f.points[:, gone].astype(np.float64).T @ state.map.frequencies.astype(np.float64)
+        z = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+        weights = (
+            mine * state.weights + theirs * other.weights + f.coef[:, gone].astype(np.float64) @ z / self.n_components
+        )
+        return state._replace(f=kept, t=state.t + other.t, weights=weights.astype(state.weights.dtype))
+
+
+@lift.register(DualSGDRecord)
+def _(record, state, scratch, block, start, stop):
+    fourier_features(record.fourier, state.map, block, start, stop, scratch.projected, scratch.z)
+
+
+@evaluate.register(DualSGDRecord)
+def _(record, state, scratch, x, scores):
+    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+    if state.t[()] > 0:
+        factor = 1.0 / (record.risk.regularization * state.t[()])
+        for k in range(scores.shape[0]):
+            scores[k] += factor * dot(state.weights[k], scratch.z[x.place])
+
+
+@step.register(DualSGDRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, kernel = state.f, record.risk.kernel
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    if length == 0.0:
+        return loss
+    if f.size[()] == f.points.shape[1]:
+        components = scratch.point_projected.shape[1]
+        for _ in range(record.leaving):
+            m = smallest_slot(f)
+            for a in range(f.points.shape[0]):
+                scratch.point.values[a] = f.points[a, m]
+            fourier_features(record.fourier, state.map, scratch.point, 0, 1, scratch.point_projected, scratch.point_z)
+            for k in range(g.shape[0]):
+                share = f.coef[k, m] / components  # both z are short of a factor 1 / sqrt(D)
+                w, z = state.weights[k], scratch.point_z[0]
+                for j in range(w.shape[0]):
+                    w[j] += share * z[j]
+            last = f.size[()] - 1
+            expansion.move(f, last, m)
+            f.size[()] = last
+    expansion.add(kernel, f, x, -length, g)
+    return loss

@@ -1,0 +1,142 @@
+"""Forgetron, self-tuned: on a mistake add; when full, shrink all terms so far that dropping the oldest does no harm.
+
+Dekel, Shalev-Shwartz, Singer: The Forgetron: A Kernel-Based Perceptron on a Budget (2008).
+
+    f' = f + u k(x, .);  r the oldest term, delta = |a_r|, mu = u_r . f'(s_r)
+    phi = the largest in (0, 1] with  Psi(phi) + Q <= (15/32) M,  Psi(phi) = (delta phi)^2 + 2 delta phi (1 - phi mu)
+    f <- phi (f' - a_r k(s_r, .)),  Q <- Q + Psi(phi)
+
+M counts the mistakes, Q the damage done so far.
+
+Remarks. With several outputs a term is a_r = delta u_r with u_r = e_y - e_s, so delta is its largest entry. In
+regression, which the paper does not treat, everything is measured in units of the learning rate: the bound is that of
+the same model with terms +-1. A sample weight enters delta. Psi + Q <= (15/32) M is the inequality of Lemma 5; the
+paper proves from it that mistakes stay bounded for B >= 83.
+
+Symbols: B budget, Q damage, M mistakes.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion
+from .._compile import inlined
+from ..budgets import oldest_slot
+from ..engine import Shape, evaluate, lift, step
+from ..expansion import Expansion
+from ..parameters import whole
+from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+
+
+class ForgetronRecord(NamedTuple):
+    mistakes: MistakeRecord
+
+
+class ForgetronState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    oldest: np.ndarray  # the slot that was filled first, 0-d
+    mistakes: np.ndarray  # M, 0-d
+    damage: np.ndarray  # Q, 0-d
+
+
+@dataclass
+class Forgetron(MistakeDriven):
+    budget: int = 200
+
+    name: ClassVar[str] = "forgetron"
+    paper: ClassVar[str] = "Dekel, Shalev-Shwartz, Singer 2008"
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "perceptron"
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget)
+
+    @property
+    def capacity(self) -> int:
+        return self.budget
+
+    def lower(self, task: str, dtype: Any) -> ForgetronRecord:
+        return ForgetronRecord(self.mistakes(task, dtype))
+
+    def init(self, shape: Shape) -> ForgetronState:
+        zero = np.zeros((), np.int64)
+        f, t = super().init(shape)
+        return ForgetronState(f, t, zero, zero.copy(), np.zeros(()))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ForgetronState:
+        state: ForgetronState = super().restore(arrays, shape)
+        return state._replace(oldest=state.oldest % self.budget)
+
+    def merge(self, record: Any, state: ForgetronState, other: ForgetronState, weight: float) -> ForgetronState:
+        """The newest terms of both are kept in turn; mistakes and damage add up."""
+        merged = super().merge(record, state, other, weight)
+        return merged._replace(
+            oldest=np.zeros((), np.int64),
+            mistakes=state.mistakes + other.mistakes,
+            damage=state.damage + other.damage,
+        )
+
+
+@inlined
+def psi(phi, delta, mu):
+    """The damage of dropping a term of size delta phi after shrinking by phi."""
+    return (delta * phi) ** 2 + 2.0 * delta * phi * (1.0 - phi * mu)
+
+
+@inlined
+def shrinkage(delta, mu, room):
+    """The largest phi in (0, 1] with psi(phi) <= room. Requires: room > 0.
+
+    psi(phi) = a phi^2 + b phi with b > 0 starts at 0 and either rises for good (a >= 0) or up to its top only (a < 0).
+    """
+    a = delta * delta - 2.0 * delta * mu
+    b = 2.0 * delta
+    discriminant = b * b + 4.0 * a * room
+    if psi(1.0, delta, mu) <= room or discriminant < 0.0:
+        return 1.0
+    return 2.0 * room / (b + math.sqrt(discriminant))  # the smaller positive root, without cancellation
+
+
+@lift.register(ForgetronRecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(ForgetronRecord)
+def _(record, state, scratch, x, scores):
+    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
+
+
+@step.register(ForgetronRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, kernel, unit = state.f, record.mistakes.kernel, record.mistakes.learning_rate
+    loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
+    if length == 0.0:
+        return loss
+    state.mistakes[()] += 1
+    n = f.size[()]
+    if n < f.points.shape[1]:
+        expansion.add(kernel, f, x, -length, g)
+        return loss
+    r = oldest_slot(state.oldest, n)
+    near = scratch.row.values[r]
+    at_r = scratch.at_stored
+    expansion.evaluate(kernel, f, expansion.stored(f, r, scratch.stored), scratch.row, at_r)
+    delta = 0.0
+    inner = 0.0  # a_r . f'(s_r)
+    for k in range(g.shape[0]):
+        delta = max(delta, abs(np.float64(f.coef[k, r])))
+        inner += np.float64(f.coef[k, r]) * (at_r[k] - length * g[k] * near)
+    room = 15.0 / 32.0 * state.mistakes[()] - state.damage[()]
+    mu = inner / (delta * unit)
+    phi = shrinkage(delta / unit, mu, room)
+    state.damage[()] += psi(phi, delta / unit, mu)
+    expansion.scale(f, phi)
+    expansion.put(kernel, f, r, x, -length * phi, g)
+    return loss

@@ -1,0 +1,139 @@
+"""NORMA: naive online regularised risk minimisation, with a margin or a tube that tunes itself.
+
+Kivinen, Smola, Williamson: Online Learning with Kernels (2004), sec. III to V.
+
+    f <- (1 - eta lambda) f, then
+    classification: if m < rho add eta u k(x, .) and rho <- rho - eta (1 - nu), else rho <- rho + eta nu
+    regression: if |r| > epsilon add eta sign(r) k(x, .) and epsilon <- epsilon + eta (1 - nu), else epsilon <-
+        epsilon - eta nu
+
+With a budget only the newest terms are kept (the paper's truncation); without one the dictionary grows.
+
+Remarks. Both rules are one: a loss (-m, or |r|) above a border (-rho, or epsilon) adds a term and raises the border.
+The first rho is `margin`, the first epsilon `epsilon`. nu is the share of rows that become terms in the long run.
+LSOKL's regression tables: eta 0.03, nu 0.4.
+
+Symbols: eta learning_rate, lambda regularization, tau budget.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion
+from ..budgets import oldest_slot
+from ..engine import Shape, evaluate, lift, step
+from ..expansion import Expansion
+from ..kernels import KernelRecord
+from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_loss, slope
+from ..parameters import at_least, positive, whole
+from ._expansion import ExpansionAlgorithm
+
+
+class NORMARecord(NamedTuple):
+    kernel: KernelRecord
+    loss: LossRecord
+    learning_rate: float
+    regularization: float
+    nu: float
+    first_border: float
+    truncates: int  # 1 with a budget
+
+
+class NORMAState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    raised: np.ndarray  # how far the border is above where it began, 0-d
+    oldest: np.ndarray  # the slot that was filled first, 0-d
+
+
+@dataclass
+class NORMA(ExpansionAlgorithm):
+    learning_rate: float = 0.3
+    regularization: float = 1e-4
+    nu: float = 0.4
+    margin: float = 1.0
+    epsilon: float = 0.1
+    budget: int | None = None
+
+    name: ClassVar[str] = "norma"
+    paper: ClassVar[str] = "Kivinen, Smola, Williamson 2004"
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    bounded: ClassVar[bool] = False
+    parent: ClassVar[str | None] = "norma"
+
+    def check(self) -> None:
+        super().check()
+        positive(learning_rate=self.learning_rate)
+        at_least(0.0, regularization=self.regularization, margin=self.margin, epsilon=self.epsilon, nu=self.nu)
+        if self.nu > 1.0:
+            raise ValueError(f"nu={self.nu!r} is a share of the rows: it must be between 0 and 1.")
+        if self.learning_rate * self.regularization > 1.0:
+            raise ValueError(
+                f"learning_rate * regularization = {self.learning_rate * self.regularization:g} exceeds 1: "
+                "a round would turn the model's sign. Lower one of them."
+            )
+        if self.budget is not None:
+            whole(1, budget=self.budget)
+
+    @property
+    def capacity(self) -> int | None:
+        return self.budget
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("absolute",) if task == REGRESSION else ("margin",)
+
+    def lower(self, task: str, dtype: Any) -> NORMARecord:
+        loss = as_loss(self.losses(task)[0]).lower(task, dtype)
+        border = self.epsilon if task == REGRESSION else -self.margin
+        rate, shrinkage = float(self.learning_rate), float(self.regularization)
+        return NORMARecord(
+            self.kernel.lower(dtype), loss, rate, shrinkage, float(self.nu), float(border), int(self.budget is not None)
+        )
+
+    def init(self, shape: Shape) -> NORMAState:
+        f, t = super().init(shape)
+        return NORMAState(f, t, np.zeros(()), np.zeros((), np.int64))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NORMAState:
+        state: NORMAState = super().restore(arrays, shape)
+        return state._replace(oldest=state.oldest % (self.budget or 1))
+
+    def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
+        raised = (1.0 - weight) * state.raised + weight * other.raised
+        merged: NORMAState = super().merge(record, state, other, weight)
+        return merged._replace(raised=np.asarray(raised), oldest=np.zeros((), np.int64))
+
+
+@lift.register(NORMARecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(NORMARecord)
+def _(record, state, scratch, x, scores):
+    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+
+
+@step.register(NORMARecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, eta = state.f, record.learning_rate
+    state.t[()] += 1
+    value = slope(record.loss, target, scores, g)
+    excess = value - (record.first_border + state.raised[()])
+    if weight == 0.0:
+        return max(0.0, excess)
+    expansion.scale(f, 1.0 - eta * record.regularization)
+    if excess <= 0.0:
+        state.raised[()] -= eta * record.nu
+        return 0.0
+    state.raised[()] += eta * (1.0 - record.nu)
+    n = f.size[()]
+    if any_slope(g):
+        full = record.truncates == 1 and n == f.points.shape[1]
+        slot = oldest_slot(state.oldest, n) if full else n
+        expansion.put(record.kernel, f, slot, x, -eta * weight, g)
+        scratch.common.halt[()] = record.truncates == 0 and f.size[()] == f.points.shape[1]
+    return excess

@@ -1,0 +1,51 @@
+"""Kernel Pegasos: stochastic gradient descent on the regularised risk with step 1 / (lambda t).
+
+Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos (2011); AVM paper, Alg. 1.
+
+    f <- (1 - 1/t) f - (1 / (lambda t)) l'(f(x), y) k(x, .)
+
+Remarks. Kept without rescaling, see `_risk`. Any loss; the papers use the hinge.
+
+Symbols: lambda regularization.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from .. import expansion
+from ..engine import evaluate, lift, step
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+
+
+class PegasosRecord(NamedTuple):
+    risk: RiskRecord
+
+
+@dataclass
+class Pegasos(RegularisedRisk):
+    name: ClassVar[str] = "pegasos"
+    paper: ClassVar[str] = "Shalev-Shwartz et al. 2011"
+    bounded: ClassVar[bool] = False
+
+    def lower(self, task: str, dtype: Any) -> PegasosRecord:
+        return PegasosRecord(self.risk(task, dtype))
+
+
+@lift.register(PegasosRecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(PegasosRecord)
+def _(record, state, scratch, x, scores):
+    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+
+
+@step.register(PegasosRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    if length > 0.0:
+        expansion.add(record.risk.kernel, state.f, x, -length, g)
+        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+    return loss

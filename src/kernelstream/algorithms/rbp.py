@@ -1,0 +1,77 @@
+"""RBP: randomised budget Perceptron. On a mistake add; when full, a term chosen at random makes room.
+
+Cavallanti, Cesa-Bianchi, Gentile: Tracking the Best Hyperplane with a Simple Budget Perceptron (2007).
+
+    f <- f - a_r k(s_r, .) + u k(x, .),  r uniform in 1 .. B    when m <= 0 and the budget is full
+
+Symbols: B budget.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion, rng
+from ..budgets import random_slot
+from ..engine import Shape, evaluate, lift, step
+from ..expansion import Expansion
+from ..parameters import whole
+from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+
+
+class RBPRecord(NamedTuple):
+    mistakes: MistakeRecord
+
+
+class RBPState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    generator: np.ndarray
+
+
+@dataclass
+class RBP(MistakeDriven):
+    budget: int = 200
+
+    name: ClassVar[str] = "rbp"
+    paper: ClassVar[str] = "Cavallanti et al. 2007"
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "perceptron"
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget)
+
+    @property
+    def capacity(self) -> int:
+        return self.budget
+
+    def lower(self, task: str, dtype: Any) -> RBPRecord:
+        return RBPRecord(self.mistakes(task, dtype))
+
+    def init(self, shape: Shape) -> RBPState:
+        f, t = super().init(shape)
+        return RBPState(f, t, rng.generator(shape.seed))
+
+
+@lift.register(RBPRecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(RBPRecord)
+def _(record, state, scratch, x, scores):
+    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
+
+
+@step.register(RBPRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
+    if length > 0.0:
+        n = state.f.size[()]
+        full = n == state.f.points.shape[1]
+        slot = random_slot(state.generator, n) if full else n
+        expansion.put(record.mistakes.kernel, state.f, slot, x, -length, g)
+    return loss

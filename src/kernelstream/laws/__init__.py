@@ -1,0 +1,28 @@
+"""The laws that every kernel, loss and algorithm obeys: a test kit for ours and for yours.
+
+    check_kernel(MyKernel(gamma=0.5))
+    check_loss(MyLoss())
+    check_algorithm(MyAlgorithm())
+
+A law is a function of what is checked; it raises AssertionError with the case and the numbers. KERNEL_LAWS, LOSS_LAWS
+and ALGORITHM_LAWS hold them by name. Cases are made from a spec's own tasks, losses and parameter names, so a row in
+ALGORITHMS is enough to be covered.
+"""
+
+from .algorithms import ALGORITHM_LAWS, applies, check_algorithm
+from .cases import Case, cases, selection
+from .kernels import KERNEL_LAWS, check_kernel
+from .losses import LOSS_LAWS, check_loss
+
+__all__ = [
+    "ALGORITHM_LAWS",
+    "KERNEL_LAWS",
+    "LOSS_LAWS",
+    "Case",
+    "applies",
+    "cases",
+    "check_algorithm",
+    "check_kernel",
+    "check_loss",
+    "selection",
+]

@@ -1,0 +1,352 @@
+"""Laws of algorithms. Nothing here knows one of them but OPT_OUTS."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .. import engine
+from .._compile import INTERPRETED, specialisations
+from ..algorithms import make
+from ..engine import Algorithm
+from ..learner import DTYPES, Learner
+from ..losses import MULTICLASS, REGRESSION
+from ..state import leaves
+from ..tasks import Multiclass
+from .agreement import (
+    N_ROWS,
+    ROUNDING,
+    require,
+    require_close,
+    require_refusal,
+    require_same,
+    require_same_bits,
+    require_shrunk,
+    snapshot,
+)
+from .cases import Case, cases, learn_in_blocks, reference_loss, reference_of, selection
+from .examples import bad_inputs, labels, sparse_rows, stream
+from .merging import merge_is_the_weighted_sum, merge_refuses_strangers, merge_with_an_empty_learner_is_the_identity
+
+# (law, algorithm) -> why it cannot hold
+OPT_OUTS: dict[tuple[str, str], str] = {
+    ("budget_is_never_exceeded", "npbsgd"): "its budget grows by design, ever more rarely",
+    ("float32_follows_float64", "bsgd-m"): "which of two nearly equal partners is merged depends on the last bits",
+}
+
+
+def equals_its_reference(case: Case) -> None:
+    """Compiled and in NumPy, from the same random draws, the same scores before every round."""
+    module = reference_of(case.spec)
+    assert module is not None
+    X, y = stream(case.task)
+    learner = case.learner()
+    scores = learner.learn(X, y)
+    outputs = learner.task.n_outputs
+    expected, size = module.run(learner.settled, reference_loss(case), X, learner.task.encode(y), outputs, learner.seed)
+    require_close(case, "scores", scores, expected, ROUNDING["float64"])
+    require(learner.size == size, f"{case}: size is {learner.size}, the reference's is {size}.")
+
+
+def float32_follows_float64(case: Case) -> None:
+    X, y = stream(case.task)
+    X = X.astype(np.float32)
+    double, single = (case.learner(dtype).learn(X, y) for dtype in ("float64", "float32"))
+    require_close(case, "float32 scores", single, double, ROUNDING["float32"])
+
+
+def block_size_has_no_effect(case: Case) -> None:
+    X, y = stream(case.task)
+    for dtype in DTYPES:
+        whole = case.learner(dtype)
+        expected = whole.learn(X, y)
+        for height in (1, 7, 64):
+            learner = case.learner(dtype)
+            scores = learn_in_blocks(learner, X, y, height)
+            require_same_bits(case, f"scores in blocks of {height} rows in {dtype}", scores, expected)
+            require_same(
+                case, f"the state after blocks of {height} rows in {dtype}", snapshot(learner), snapshot(whole)
+            )
+
+
+def sparse_equals_dense(case: Case) -> None:
+    X = sparse_rows(N_ROWS)
+    y = labels(case.task, X, np.random.default_rng(2))
+    for dtype in DTYPES:
+        dense, sparse = case.learner(dtype), case.learner(dtype)
+        require_close(case, f"{dtype} scores", sparse.learn(sp.csr_array(X), y), dense.learn(X, y), ROUNDING[dtype])
+        require_close(
+            case, f"{dtype} scores afterwards", sparse.scores(X), dense.scores(sp.csr_array(X)), ROUNDING[dtype]
+        )
+
+
+def resumes_bit_for_bit(case: Case) -> None:
+    """Save, load, go on: nothing differs from never having stopped."""
+    X, y = stream(case.task)
+    for dtype, cut in zip(2 * DTYPES, (0, 10, 70, N_ROWS), strict=True):
+        whole, first = case.learner(dtype), case.learner(dtype)
+        expected = whole.learn(X, y)
+        if cut > 0:
+            first.learn(X[:cut], y[:cut])
+        with tempfile.TemporaryDirectory() as directory:
+            first.save(Path(directory) / "model.ks")
+            resumed = Learner.load(Path(directory) / "model.ks")
+        require_same(case, f"the model loaded after {cut} rows", snapshot(resumed), snapshot(first))
+        if cut < N_ROWS:
+            require_same_bits(case, f"scores resumed after {cut} rows", resumed.learn(X[cut:], y[cut:]), expected[cut:])
+        require_same(case, f"the model resumed after {cut} rows", snapshot(resumed), snapshot(whole))
+
+
+def budget_is_never_exceeded(case: Case) -> None:
+    X, y = stream(case.task)
+    learner, budget = case.learner("float32"), int(case.spec.budget)  # type: ignore[attr-defined]
+    for t in range(N_ROWS):
+        learner.learn(X[t : t + 1], y[t : t + 1])
+        require(learner.size <= budget, f"{case}: {learner.size} points after row {t} with a budget of {budget}.")
+    other = case.learner("float32", seed=5)
+    other.learn(X, y)
+    learner.merge(other)
+    require(learner.size <= budget, f"{case}: {learner.size} points after a merge with a budget of {budget}.")
+
+
+def memory_is_flat(case: Case) -> None:
+    """A bounded learner's state does not grow after the first pass over the stream."""
+    X, y = stream(case.task)
+    learner = case.learner("float32")
+    learner.learn(X, y)
+    after_one = learner.n_bytes
+    for _ in range(4):
+        learner.learn(X, y)
+    require(learner.n_bytes == after_one, f"{case}: {after_one} bytes after 1 pass, {learner.n_bytes} after 5.")
+
+
+def scores_change_nothing(case: Case) -> None:
+    X, y = stream(case.task)
+    learner, silent = case.learner("float32"), case.learner("float32")
+    for t in range(0, N_ROWS, 30):
+        before = snapshot(learner)
+        first = learner.scores(X[:40])
+        require_same_bits(case, "scores asked for twice", learner.scores(X[:40]), first)
+        learner.predict(X[:40])
+        require_same(case, "the state after scores and predict", snapshot(learner), before)
+        learner.learn(X[t : t + 30], y[t : t + 30])
+        silent.learn(X[t : t + 30], y[t : t + 30])
+    require_same(case, "a learner that was asked and one that was not", snapshot(learner), snapshot(silent))
+
+
+def scores_are_what_learning_predicts(case: Case) -> None:
+    """`learn` returns for its first row exactly what `scores` said of it."""
+    X, y = stream(case.task)
+    for dtype in DTYPES:
+        learner = case.learner(dtype)
+        learner.learn(X[:100], y[:100])
+        asked = learner.scores(X[100:])
+        require_same_bits(case, f"the next row's {dtype} scores", learner.learn(X[100:], y[100:])[:1], asked[:1])
+
+
+def answers_before_learning(case: Case) -> None:
+    X, _ = stream(case.task, n=5)
+    learner = case.learner()
+    scores, shown = learner.scores(X), learner.predict(X)
+    require(
+        scores.shape == (5, learner.task.n_outputs) and not scores.any(),
+        f"{case}: scores before learning are {scores}.",
+    )
+    known = getattr(learner.task, "classes", np.zeros(1))
+    require(np.isin(shown, known).all(), f"{case}: before learning {shown} is shown.")
+    require(learner.n_seen == learner.size == learner.n_bytes == 0, f"{case}: an empty learner has a size.")
+
+
+def nothing_is_recompiled(case: Case) -> None:
+    """One compilation an algorithm and dtype serves every kernel, loss, task, shape, storage and history."""
+    warm, (X, y) = case.learner("float32"), stream(case.task)
+    warm.learn(X, y)
+    warm.scores(X)
+    before = specialisations(engine.run), specialisations(engine.run_scores)
+    read_only = [np.array(a) for a in (X, y, np.ones(N_ROWS))]
+    for array in read_only:
+        array.setflags(write=False)
+    warm.learn(*read_only)
+    warm.merge(case.learner("float32").merge(warm))
+    warm.learn(X, y)
+    for other in selection(case.spec):
+        for width in (1, 3, 40):
+            X = sparse_rows(12, width=max(width, 3))[:, :width]
+            y = stream(other.task, n=12).y
+            learner = other.learner("float32")
+            learner.learn(X, y)
+            learner.learn(sp.csr_array(X), y, np.full(12, 2.0))
+            learner.scores(X[::-1])
+    after = specialisations(engine.run), specialisations(engine.run_scores)
+    require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")
+
+
+def bad_input_is_refused(case: Case) -> None:
+    """The error names what is wrong, and a trained and a fresh learner are bit for bit what they were."""
+    X, y = stream(case.task)
+    trained, fresh = case.learner("float32"), case.learner("float32")
+    trained.learn(X, y)
+    before, empty = snapshot(trained), snapshot(fresh)
+    for bad in bad_inputs(case.task):
+        require_refusal(case, bad.what, partial(trained.learn, bad.X, bad.y, bad.weight), *bad.words)
+        require_same(case, f"a learner after {bad.what}", snapshot(trained), before)
+        if bad.what not in ("a narrower block", "a wider block"):
+            require_refusal(case, bad.what, partial(fresh.learn, bad.X, bad.y, bad.weight), *bad.words)
+            require_same(case, f"a fresh learner after {bad.what}", snapshot(fresh), empty)
+    require_refusal(case, "scores of NaN", lambda: trained.scores(np.full((2, 6), np.nan)), "Row 0")
+    require_refusal(case, "scores of narrow rows", lambda: trained.scores(X[:, :4]), "4", "6")
+
+
+def late_features_count_as_zero_before(case: Case) -> None:
+    """Features that appear late might as well have been there, at 0, from the start; narrow rows may come again."""
+    X, y = stream(case.task)
+    X[:60, 4:] = 0.0
+    X[100:, 5:] = 0.0
+    for dtype in DTYPES:
+        wide, late = case.learner(dtype), case.learner(dtype, grow_features=True)
+        expected = wide.learn(X, y)
+        parts = [late.learn(X[:60, :4], y[:60]), late.learn(X[60:100], y[60:100]), late.learn(X[100:, :5], y[100:])]
+        require_close(case, f"{dtype} scores with late features", np.concatenate(parts), expected, ROUNDING[dtype])
+        require(late.width == 6, f"{case}: the width is {late.width} after six features.")
+        require_close(case, f"{dtype} scores afterwards", late.scores(X), wide.scores(X), ROUNDING[dtype])
+        ignored = np.hstack([X, np.ones((N_ROWS, 2))])
+        require_close(
+            case, "scores of rows with unknown features", late.scores(ignored), late.scores(X), ROUNDING[dtype]
+        )
+        drawn = {name: a for name, a in leaves(late._state).items() if "frequencies" in name}
+        for name, array in drawn.items():
+            require_same_bits(case, f"{name} drawn late", array, leaves(wide._state)[name])
+
+
+def shrinks(case: Case) -> bool:
+    """Whether every round shrinks the function."""
+    return getattr(case.spec, "regularization", 0.0) > 0.0
+
+
+def late_classes_add_an_output(case: Case) -> None:
+    """A new label adds an output and leaves the scores of the known classes alone."""
+    X, y = stream(case.task)
+    case = case.unregularized().adjusted(budget=2 * N_ROWS)
+    known = y != "high"
+    learner = case.learner(task=Multiclass(["low", "middle"]), grow_classes=True)
+    learner.learn(X[known], y[known])
+    before = learner.scores(X)
+    learner.learn(X[~known][:1], y[~known][:1], 0.0)  # announces the class, learns nothing
+    after = learner.scores(X)
+    classes = snapshot(learner)["classes"]
+    require(classes == ["low", "middle", "high"], f"{case}: classes are {classes}.")
+    require(
+        after.shape == (N_ROWS, 3) and not after[:, 2].any(),
+        f"{case}: the new class starts with scores that are not 0.",
+    )
+    require_shrunk(case, "scores of the known classes", after[:, :2], before, shrinks=shrinks(case))
+    learner.learn(X, y)
+    require(learner.scores(X)[:, 2].any(), f"{case}: the new class is not learned.")
+    closed = case.learner(task=Multiclass(["low", "middle"]))
+    require_refusal(case, "a new class", lambda: closed.learn(X, y), "high")
+
+
+def weight_zero_learns_nothing(case: Case) -> None:
+    """Rows of weight 0 count as rounds and leave the function as it is, but for the shrinking of regularization."""
+    case = case.unregularized()
+    X, y = stream(case.task)
+    learner = case.learner()
+    learner.learn(X[:60], y[:60])
+    size, before = learner.size, learner.scores(X)
+    learner.learn(X[60:], y[60:], np.zeros(90))
+    require_shrunk(case, "scores after rows of weight 0", learner.scores(X), before, shrinks=shrinks(case))
+    require(learner.n_seen == N_ROWS, f"{case}: {learner.n_seen} rows seen after {N_ROWS}.")
+    require(learner.size == size, f"{case}: rows of weight 0 changed the size from {size} to {learner.size}.")
+
+
+def weight_scales_the_step(case: Case) -> None:
+    """From f = 0 one row of weight w leads to w times what weight 1 leads to; weight 1 is no weight."""
+    X, y = stream(case.task)
+    first = int(np.argmax(np.abs(y))) if case.task == REGRESSION else 0  # far from a flat part of the loss
+    x, label = X[first : first + 1], y[first : first + 1]
+    once, thrice, plain = case.learner(), case.learner(), case.learner()
+    once.learn(x, label, [1.0])
+    thrice.learn(x, label, 3)
+    plain.learn(x, label)
+    require(once.scores(X).any(), f"{case}: nothing was learned from a row.")
+    require_same(case, "weight 1 and no weight", snapshot(once), snapshot(plain))
+    require_close(case, "scores after weight 3", thrice.scores(X), 3.0 * once.scores(X), ROUNDING["float64"])
+
+
+def parent_of(spec: Algorithm) -> Algorithm:
+    """The learner that a spec names as its parent, with the parameters that they share."""
+    parent = make(str(spec.parent))
+    shared = {f.name: getattr(spec, f.name) for f in fields(parent) if hasattr(spec, f.name) and f.name != "budget"}
+    return replace(parent, **shared)
+
+
+def limits(spec: Any) -> Iterator[tuple[Algorithm, Algorithm]]:
+    """Pairs of specs that give equal scores: what an algorithm becomes at the end of a parameter's range."""
+    if spec.parent is not None:
+        yield replace(spec, budget=N_ROWS + 1), parent_of(spec)
+    if hasattr(spec, "normalize"):
+        plain = replace(spec, regularization=0.0)
+        yield replace(plain, normalize=False, learning_rate=spec.learning_rate / spec.n_components), plain
+
+
+def limit_is_reached(case: Case) -> None:
+    X, y = stream(case.task)
+    for pair in limits(case.spec):
+        extreme, parent = (replace(case, spec=spec).learner() for spec in pair)
+        scores, expected = extreme.learn(X, y), parent.learn(X, y)
+        what = f"scores of {extreme.algorithm} and {parent.algorithm}"
+        require_close(case, what, scores, expected, ROUNDING["float64"])
+
+
+ALGORITHM_LAWS: dict[str, Callable[[Case], None]] = {
+    law.__name__: law
+    for law in (
+        equals_its_reference,
+        float32_follows_float64,
+        block_size_has_no_effect,
+        sparse_equals_dense,
+        resumes_bit_for_bit,
+        budget_is_never_exceeded,
+        memory_is_flat,
+        scores_change_nothing,
+        scores_are_what_learning_predicts,
+        answers_before_learning,
+        limit_is_reached,
+        merge_is_the_weighted_sum,
+        merge_with_an_empty_learner_is_the_identity,
+        merge_refuses_strangers,
+        nothing_is_recompiled,
+        bad_input_is_refused,
+        late_features_count_as_zero_before,
+        late_classes_add_an_output,
+        weight_zero_learns_nothing,
+        weight_scales_the_step,
+    )
+}
+
+_APPLIES: dict[str, Callable[[Case], bool]] = {
+    equals_its_reference.__name__: lambda case: reference_of(case.spec) is not None,
+    budget_is_never_exceeded.__name__: lambda case: hasattr(case.spec, "budget"),
+    memory_is_flat.__name__: lambda case: case.spec.bounded,
+    limit_is_reached.__name__: lambda case: any(limits(case.spec)),
+    nothing_is_recompiled.__name__: lambda case: not INTERPRETED,
+    late_classes_add_an_output.__name__: lambda case: case.task == MULTICLASS,
+}
+
+
+def applies(law: str, case: Case) -> bool:
+    """Whether a law says anything about a case."""
+    return (law, case.spec.name) not in OPT_OUTS and (law not in _APPLIES or _APPLIES[law](case))
+
+
+def check_algorithm(algorithm: Algorithm | type[Algorithm]) -> None:
+    """Every law of algorithms: the reference on every case, the others on some that cover kernels and losses."""
+    for name, law in ALGORITHM_LAWS.items():
+        for case in cases(algorithm) if name == equals_its_reference.__name__ else selection(algorithm):
+            if applies(name, case):
+                law(case)

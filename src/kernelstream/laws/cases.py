@@ -1,0 +1,95 @@
+"""Cases: an algorithm with every kernel, loss and task that it takes, made from its spec alone."""
+
+import copy
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..engine import Algorithm
+from ..kernels import DOT, KERNELS
+from ..learner import Learner
+from ..losses import as_loss
+from ..reference import losses as reference_losses
+from ..tasks import Task
+from .agreement import require
+from .examples import TASKS, adjusted, example_kernels
+
+# Parameters that are set, by name, so that a short stream reaches every phase of an algorithm.
+SMALL = {"budget": 20, "rank": 8, "n_components": 24}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An algorithm with a kernel, a loss and a task."""
+
+    spec: Algorithm
+    task: str
+    loss: str
+
+    def __str__(self) -> str:
+        return f"{self.spec.name} {self.spec.kernel} {self.loss} {self.task}"
+
+    def learner(self, dtype: str = "float64", *, seed: int = 5, task: Task | None = None, **options: Any) -> Learner:
+        return Learner(copy.deepcopy(self.spec), task or TASKS[self.task](), seed=seed, dtype=dtype, **options)
+
+    def adjusted(self, **values: Any) -> "Case":
+        return replace(self, spec=adjusted(self.spec, **values))
+
+    def unregularized(self) -> "Case":
+        """Without the shrinking that every round brings, where the algorithm can do without it."""
+        try:
+            return self.adjusted(regularization=0.0)
+        except ValueError:
+            return self
+
+
+def cases(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
+    """Every kernel that the algorithm takes x task x loss, with small parameters."""
+    spec = algorithm() if isinstance(algorithm, type) else algorithm
+    found = []
+    for kernel in example_kernels():
+        # Long steps on an unbounded kernel diverge: k(x, x) is about 1 for the others.
+        rate = 0.05 if kernel.metric == DOT else 0.3
+        # Without a learning rate of its own an algorithm steps by 1 / regularization.
+        shrinkage = 0.01 if hasattr(spec, "learning_rate") else 1.0 / rate
+        try:
+            small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **SMALL)
+        except ValueError:  # an algorithm refuses a kernel that lacks what it needs
+            continue
+        found += [Case(adjusted(small, loss=loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
+    require(found, f"{spec.name} takes none of the kernels {', '.join(KERNELS)}.")
+    return found
+
+
+def selection(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
+    """Some of the cases: every kernel once, and every loss of every task once."""
+    everything = {(str(c.spec.kernel), c.task, c.loss): c for c in cases(algorithm)}
+    kernels = list(dict.fromkeys(kernel for kernel, _, _ in everything))
+    losses = list(dict.fromkeys((task, loss) for _, task, loss in everything))
+    chosen = range(max(len(kernels), len(losses)))
+    return [everything[(kernels[i % len(kernels)], *losses[i % len(losses)])] for i in chosen]
+
+
+def learn_in_blocks(learner: Learner, X: Any, y: Any, height: int) -> np.ndarray:
+    return np.concatenate([learner.learn(X[t : t + height], y[t : t + height]) for t in range(0, len(y), height)])
+
+
+def reference_of(spec: Algorithm) -> ModuleType | None:
+    """The oracle of an algorithm of ours: the reference named like its class in lower case, or like its file."""
+    package, _, file = type(spec).__module__.rpartition(".")
+    for name in (type(spec).__name__.lower(), file):
+        path = f"kernelstream.reference.{name}"
+        if package == "kernelstream.algorithms" and importlib.util.find_spec(path) is not None:
+            return importlib.import_module(path)
+    return None
+
+
+def reference_loss(case: Case) -> Callable[..., Any]:
+    """The loss of a case; parameters of it that are the algorithm's own (epsilon) come from the spec."""
+    loss = as_loss(case.loss)
+    own = {f.name: getattr(case.spec, f.name) for f in fields(loss) if hasattr(case.spec, f.name)}
+    return reference_losses.of(replace(loss, **own), case.task)

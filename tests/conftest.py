@@ -1,0 +1,22 @@
+"""What all tests share: how Hypothesis searches, and where the real data is."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The same examples on every run: a failure is a change of ours, never of the dice.
+settings.register_profile("laws", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("laws")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_directory() -> Path:
+    """The local mirror of the papers' datasets."""
+    directory = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
+    if not directory.is_dir():
+        pytest.skip(f"no datasets at {directory}; set KERNELSTREAM_DATA")
+    return directory

@@ -1,0 +1,369 @@
+"""Laws of the command line: what it prints, writes and refuses, on real files through the real entry."""
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes, load_digits
+from typer.testing import CliRunner
+
+from kernelstream import ALGORITHMS, FOGD, Learner, Multiclass, __version__
+from kernelstream.cli import app
+from kernelstream.evaluate import prequential
+from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.losses import Huber
+from kernelstream.parameters import from_json
+from kernelstream.schedules import InverseSqrt
+from kernelstream.settings import FAMILIES, flat, spec_from
+from kernelstream.sources import Shuffled, fit_scaling, open_source
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "COLUMNS": "100"}
+COMPRESSED = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress}
+SECONDS = ("seconds", "reading_seconds", "compiling_seconds", "looking_ahead_seconds", "rows_per_second")
+
+
+def call(*arguments):
+    """The command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+
+
+def process(*arguments, module="kernelstream"):
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+
+
+def result(*arguments):
+    answer = call("run", *arguments, "--json", "-")
+    assert answer.exit_code == 0, answer.output
+    return json.loads(answer.stdout)
+
+
+def timeless(record):
+    record = {name: value for name, value in record.items() if name not in SECONDS}
+    record["checkpoints"] = [{k: v for k, v in c.items() if k not in SECONDS} for c in record["checkpoints"]]
+    return record
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """Breast cancer in every format, by suffix."""
+    folder = tmp_path_factory.mktemp("formats")
+    X, y = load_breast_cancer(return_X_y=True)
+    dump_svmlight_file(X, y, str(folder / "data.libsvm"), zero_based=False)
+    names = [f"f{j}" for j in range(X.shape[1])]
+    header = ",".join([*names[:2], "kind", *names[2:]])
+    np.savetxt(folder / "data.csv", np.insert(X, 2, y, axis=1), delimiter=",", header=header, comments="", fmt="%.17g")
+    np.savez_compressed(folder / "data.npz", X=X, y=y)
+    for name in ("data.libsvm", "data.csv"):
+        for suffix, compress in COMPRESSED.items():
+            (folder / f"{name}{suffix}").write_bytes(compress((folder / name).read_bytes()))
+    return folder
+
+
+# Results.
+
+
+@pytest.mark.parametrize("module", ["kernelstream", "kernelstream.cli"])
+def test_the_command_of_the_readme(files, tmp_path, module):
+    settings = ("--set", "kernel.sigma=8", "--set", "n_components=400", "--set", "learning_rate=0.002")
+    data = files / "data.libsvm.xz"
+    output = tmp_path / "result.json"
+    done = process("run", data, "--algorithm", "fogd", *settings, "--json", output, module=module)
+    assert done.returncode == 0, done.stderr
+    assert "task: binary (2 different labels: 0, 1)" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    for word in ("fogd on data", "binary", "569", "mistake rate", "rows/s", "kernel.gamma=0.0078125"):
+        assert word in done.stdout
+    record = json.loads(output.read_text())
+    assert (record["rows"], record["task"], record["seed"], record["size"]) == (569, "binary", 0, 800)
+    assert from_json(record["parameters"]) == FOGD(
+        kernel=Gaussian(sigma=8), loss="hinge", learning_rate=0.002, n_components=400
+    )
+    assert 0 < record["mistake_rate"] < 1
+    assert set(SECONDS) <= set(record)
+    assert record["bytes"] > 0
+    assert not record["interrupted"]
+
+
+@pytest.mark.parametrize("suffix", [*(f".libsvm{c}" for c in COMPRESSED), *(f".csv{c}" for c in COMPRESSED), ".npz"])
+def test_every_format_gives_the_same_result(files, suffix):
+    label = ("--label", "kind") if "csv" in suffix else ()
+    record = result(files / f"data{suffix}", *label, "--scale", "standard", "--dtype", "float64")
+    expected = result("breast-cancer", "--scale", "standard", "--dtype", "float64")
+    assert record["rows"] == 569
+    assert record["mistake_rate"] == expected["mistake_rate"]
+
+
+def test_a_label_may_be_a_position(files):
+    by_name = result(files / "data.csv", "--label", "kind", "--scale", "minmax")
+    assert timeless(by_name) == timeless(result(files / "data.csv", "--label", "2", "--scale", "minmax"))
+    assert by_name["mistake_rate"] < 0.2
+
+
+def test_a_run_is_what_the_library_gives():
+    record = result("digits", "--shuffle", "--seed", "5", "--scale", "standard", "--set", "n_components=50")
+    source = open_source("digits")
+    scaling = fit_scaling(source, "standard")
+    learner = Learner(FOGD(n_components=50), Multiclass(np.arange(10.0)), seed=5, scaling=scaling)
+    trace = prequential(learner, Shuffled(source, 5))
+    assert record["mistake_rate"] == trace.last.metrics["mistake_rate"]
+    assert record["parameters"] == trace.parameters
+
+
+def test_results_depend_on_the_seed_and_on_nothing_else():
+    arguments = ("digits", "--shuffle", "--scale", "standard")
+    first, again, other = (result(*arguments, "--seed", seed) for seed in (1, 1, 2))
+    assert timeless(first) == timeless(again)
+    assert first["mistake_rate"] != other["mistake_rate"]
+    assert timeless(result("digits", "--shuffle")) == timeless(result("digits", "--shuffle", "--block-rows", "100"))
+
+
+def test_regression_is_judged_by_mse_and_rmse():
+    record = result("diabetes", "--scale", "standard")
+    assert record["task"] == "regression"
+    assert record["rmse"] == pytest.approx(record["mse"] ** 0.5)
+    assert "mistake_rate" not in record
+    assert record["rmse"] < load_diabetes().target.max()
+
+
+def test_a_task_can_be_asked_for(files):
+    assert result("breast-cancer", "--task", "multiclass")["task"] == "multiclass"
+    assert result("breast-cancer", "--task", "regression")["task"] == "regression"
+    assert "task:" not in call("run", "breast-cancer", "--task", "binary").stderr
+
+
+def test_json_on_stdout_stands_alone():
+    done = process("run", "breast-cancer", "--json", "-")
+    assert json.loads(done.stdout)["rows"] == 569
+    assert "mistake rate" in done.stderr
+
+
+def test_words_as_labels_and_brackets_in_names(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])[y]
+    file = tmp_path / "di[red]gits.csv"
+    file.write_text("".join(",".join(map(str, row)) + f",{name}\n" for row, name in zip(X, names, strict=True)))
+    answer = call("run", file, "--json", tmp_path / "r.json")
+    assert answer.exit_code == 0, answer.output
+    assert "di[red]gits" in answer.stdout
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert record["task"] == "multiclass"
+    assert record["mistake_rate"] < 0.15
+
+
+def test_features_may_appear_late(tmp_path):
+    file = tmp_path / "late.libsvm"
+    file.write_text("1 1:1\n-1 1:-1\n" * 50 + "1 1:1 900:2\n-1 1:-1 7:1\n" * 50)
+    assert result(file, "--block-rows", "30", "--set", "kernel.gamma=0.5")["rows"] == 200
+
+
+def test_a_saved_model_predicts_the_same_and_applies_the_scaling(tmp_path):
+    model = tmp_path / "digits.ks"
+    answer = call("run", "digits", "--scale", "standard", "--set", "n_components=60", "--save", model)
+    assert answer.exit_code == 0, answer.output
+    assert str(model.name) in answer.stdout.replace("\n", "").replace(" ", "")
+    X, y = load_digits(return_X_y=True)
+    learner = Learner(
+        FOGD(n_components=60), Multiclass(np.arange(10.0)), scaling=fit_scaling(open_source("digits"), "standard")
+    )
+    prequential(learner, open_source("digits"))
+    loaded = Learner.load(model)
+    assert loaded.scaling.kind == "standard"
+    assert np.array_equal(loaded.scores(X), learner.scores(X))
+    assert np.mean(loaded.predict(X) == y) > 0.9
+
+
+# Settings.
+
+
+def test_settings_make_specs():
+    settings = ["kernel.gamma=0.1", "loss.delta=0.3", "kernel=laplacian", "loss=huber", "normalize=False"]
+    spec = spec_from("fogd", settings)
+    assert spec == FOGD(kernel=Laplacian(gamma=0.1), loss=Huber(delta=0.3), normalize=False)
+    spec = spec_from("nogd", ["learning_rate.rate=0.5", "learning_rate=inverse-sqrt", "rank=none", "kernel=polynomial"])
+    assert (spec.learning_rate, spec.rank, spec.kernel) == (InverseSqrt(0.5), None, Polynomial())
+    assert spec_from("fogd", ["loss=logistic", "learning_rate=1e-3"]) == FOGD(loss="logistic", learning_rate=0.001)
+    assert spec_from("fogd", ["kernel.sigma=8"]).kernel == Gaussian(sigma=8)
+    assert spec_from("fogd", []) == FOGD()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_flat_settings_make_the_same_spec_again(name):
+    for kernel in FAMILIES["kernel"]:
+        if name == "fogd" and not FAMILIES["kernel"][kernel].shift_invariant:
+            continue
+        spec = spec_from(name, [f"kernel={kernel}"])
+        assert spec_from(name, [f"{key}={value}" for key, value in flat(spec).items()]) == spec
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("width=3", "fogd has no parameter 'width'; it has kernel, loss, learning_rate"),
+        ("kernel.width=3", "gaussian has no parameter 'width'; it has gamma, sigma"),
+        ("kernel=rbf", "kernel='rbf' is not known; choose one of gaussian, laplacian"),
+        ("kernel=3", "kernel=3 is not known"),
+        ("kernel=linear", "Linear has no spectral sampler"),
+        ("kernel.gamma=-1", "gamma=-1 must be a number greater than 0"),
+        ("loss=zero-one", "loss='zero-one' is not known; choose one of perceptron, hinge"),
+        ("loss=squared", "Squared is not a loss for multiclass; choose one of perceptron, hinge"),
+        ("loss.tau=1", "no parameter 'tau'; choose one first, loss=perceptron"),
+        ("learning_rate=fast", "learning_rate='fast' is not known; choose a number or one of constant"),
+        ("learning_rate.rate=1", "has no parameter 'rate'; choose one first, learning_rate=constant"),
+        ("n_components=many", "n_components='many' must be a whole number"),
+        ("n_components.x=1", "n_components=400 has no parameter 'x'"),
+        ("n_components", "'n_components' is not name=value"),
+        ("=3", "'=3' is not name=value"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(setting, message):
+    answer = call("run", "digits", "--set", setting)
+    assert_refused(answer, message)
+
+
+def test_settings_that_contradict_are_refused():
+    for one, other, message in (
+        ("n_components=3", "n_components=4", "n_components is set twice"),
+        ("kernel.gamma=3", "kernel.sigma=4", "gamma or sigma, not both"),
+    ):
+        assert_refused(call("run", "digits", "--set", one, "--set", other), message)
+
+
+# Refusals.
+
+
+def assert_refused(answer, message):
+    assert answer.exit_code == 2, answer.output
+    assert isinstance(answer.exception, SystemExit)
+    lines = [line for line in answer.stderr.splitlines() if not line.startswith("task:")]
+    assert len(lines) == 1, answer.stderr
+    assert lines[0].startswith("kernelstream: ")
+    assert message in lines[0]
+    assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere.libsvm",), "there is no file 'nowhere.libsvm', and the built-in names are digits, breast-cancer"),
+        (("digits", "--algorithm", "magic"), "algorithm 'magic' is not known; choose one of perceptron"),
+        (("digits", "--task", "ranking"), "task='ranking' must be one of auto, binary, multiclass, regression"),
+        (("digits", "--task", "binary"), "set the task to multiclass"),
+        (("digits", "--scale", "log"), "scale='log' must be one of none, minmax, standard"),
+        (("digits", "--dtype", "float16"), "dtype='float16' must be one of float32, float64"),
+        (("digits", "--save", "no/such/place/m.ks"), "there is no directory 'no/such/place' to write 'm.ks' into"),
+        (("digits", "--json", "."), "'.' is a directory"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(arguments, message):
+    assert_refused(call("run", *arguments), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.libsvm", b"", "has no rows"),
+        ("broken.libsvm", b"1 1:2\n1 what\n", "line 2, column 3"),
+        ("data.parquet", b"?", "no known suffix"),
+        ("one.libsvm", b"1 1:2\n1 1:3\n", "all 2 labels are 1"),
+        ("nan.csv", b"1,2\nnan,3\n", "missing"),
+        ("inf.libsvm", b"1.5 1:inf\n", "infinity"),
+        ("damaged.libsvm.xz", lzma.compress(b"1 1:2\n" * 9999)[:60], "damaged"),
+        ("not.npz", b"PK nothing", "damaged"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    assert_refused(call("run", tmp_path / name), message)
+
+
+def test_refusals_show_no_traceback_in_a_process():
+    done = process("run", "nowhere.libsvm")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert process("run").returncode == 2
+    assert process("run", "digits", "--seed", "-1").returncode == 2
+
+
+# Interruption.
+
+
+def until(terminal, word):
+    """What a terminal shows, up to the chunk that has a word in it."""
+    shown = b""
+    while word not in shown:
+        shown += os.read(terminal, 4096)
+    return shown.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process and no pseudo-terminal")
+def test_an_interrupted_run_shows_what_it_has(tmp_path):
+    X = np.random.default_rng(0).normal(size=(200_000, 5))
+    np.savez(tmp_path / "long.npz", X=X, y=np.sign(X[:, 0]))
+    arguments = ("run", tmp_path / "long.npz", "--block-rows", 2, "--json", "-", "--save", tmp_path / "m.ks")
+    command = [sys.executable, "-m", "kernelstream", *map(str, arguments)]
+    terminal, end = os.openpty()
+    environment = ENVIRONMENT | {"TERM": "xterm"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True) as running:
+        progress = until(terminal, b"rows/s")
+        running.send_signal(signal.SIGINT)
+        table = until(terminal, b"n_components")
+        output, _ = running.communicate(timeout=60)
+    os.close(terminal)
+    os.close(end)
+    assert running.returncode == 130
+    record = json.loads(output)
+    assert record["interrupted"]
+    assert 0 < record["rows"] < 200_000
+    for word in ("task: binary", "looking ahead", "mistake rate", "size 800"):
+        assert word in progress
+    assert "fogd on long (interrupted)" in table
+    assert "Traceback" not in progress + table
+    assert not (tmp_path / "m.ks").exists()
+
+
+# The other commands.
+
+
+def test_the_algorithms_are_listed():
+    answer = call("algorithms")
+    assert answer.exit_code == 0
+    records = json.loads(call("algorithms", "--json").stdout)
+    assert [record["name"] for record in records] == list(ALGORITHMS)
+    for record in records:
+        assert record["name"] in answer.stdout
+        assert record["tasks"] == list(ALGORITHMS[record["name"]].tasks)
+        assert "kernel" in record["parameters"]
+        assert set(record["losses"]) == set(record["tasks"])
+
+
+def test_the_demo_writes_where_it_is_told(tmp_path):
+    answer = call("demo", "--output", tmp_path / "here")
+    assert answer.exit_code == 0, answer.output
+    assert {path.name for path in (tmp_path / "here").iterdir()} == {"report.html", "curve.png"}
+    (tmp_path / "file").write_text("")
+    assert call("demo", "--output", tmp_path / "file").exit_code == 2
+
+
+def test_version_and_help():
+    assert call("--version").stdout == f"kernelstream {__version__}\n"
+    text = call("run", "--help").stdout
+    for option in ("--set", "--task", "--seed", "--shuffle", "--scale", "--save", "--label", "--dtype", "--json"):
+        assert option in text
+    assert "run" in call("--help").stdout
+
+
+def test_starting_imports_nothing_heavy_that_it_does_not_need():
+    heavy = ("sklearn", "pyarrow", "matplotlib", "pandas")
+    code = f"import sys, kernelstream.cli; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout.strip() == "[]"

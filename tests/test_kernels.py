@@ -1,0 +1,293 @@
+"""Kernels: compiled rows against the plain formulas, spectra against kernels, widths, and a kernel of a user's own."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelstream import NOGD, OGD, Binary, Learner
+from kernelstream.elementary import exp
+from kernelstream.expansion import TILE
+from kernelstream.kernels import (
+    KERNELS,
+    SQUARED_DISTANCE,
+    Cauchy,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Sigmoid,
+)
+from kernelstream.laws import KERNEL_LAWS, check_kernel
+from kernelstream.laws.agreement import KERNEL_ROUNDING
+from kernelstream.laws.examples import example_kernels, sparse_rows, stream
+from kernelstream.laws.kernels import kernel_rows
+from kernelstream.losses import BINARY
+from kernelstream.reference.kernels import matrix
+
+DTYPES = ["float32", "float64"]
+EXAMPLES = example_kernels()
+SPECTRAL = [kernel for kernel in EXAMPLES if kernel.shift_invariant]
+every_kernel = pytest.mark.parametrize("kernel", EXAMPLES, ids=str)
+
+
+def close(got, expected, tolerance):
+    gap = np.abs(got.astype(np.float64) - expected).max()
+    assert gap <= tolerance * max(1.0, np.abs(expected).max()), gap
+
+
+def representable(X):
+    """Numbers that float32 holds, so that every dtype sees the same rows."""
+    return X.astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("law", KERNEL_LAWS)
+@every_kernel
+def test_law(law, kernel):
+    if law == "kernel_is_positive" and isinstance(kernel, Sigmoid):
+        with pytest.raises(AssertionError, match="eigenvalue"):  # as its docstring says
+            KERNEL_LAWS[law](Sigmoid(gamma=1.0, offset=-1.0))
+    else:
+        KERNEL_LAWS[law](kernel)
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_points", [1, 5, TILE + 3])
+def test_rows_equal_the_reference(kernel, dtype, storage, n_points):
+    X, points = representable(sparse_rows(6)), representable(sparse_rows(n_points, seed=8))
+    close(kernel_rows(kernel, storage(X), points, dtype), matrix(kernel, X, points), KERNEL_ROUNDING[dtype])
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9])
+def test_rows_equal_the_reference_for_every_width(kernel, dtype, width):
+    """Features are taken four at a time, and one at a time what is left."""
+    rng = np.random.default_rng(width)
+    X, points = representable(rng.normal(size=(4, width))), representable(rng.normal(size=(9, width)))
+    close(kernel_rows(kernel, X, points, dtype), matrix(kernel, X, points), KERNEL_ROUNDING[dtype])
+
+
+@every_kernel
+def test_empty_sparse_rows_are_the_origin(kernel):
+    points = sparse_rows(7)
+    expected = matrix(kernel, np.zeros((1, 40)), points)
+    close(kernel_rows(kernel, sp.csr_array((1, 40)), points, "float64"), expected, KERNEL_ROUNDING["float64"])
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(gamma=1.0), Cauchy(gamma=1.0), Matern(gamma=1.0)], ids=str)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_large_values_keep_accuracy_in_float32(kernel, storage):
+    """Rows of norm 5e4, a distance of 1 apart: ||x||^2 + ||z||^2 - 2<x, z> in float32 would be off by hundreds."""
+    rng = np.random.default_rng(3)
+    X = np.zeros((10, 400))
+    X[:, rng.choice(400, 30, replace=False)] = rng.normal(scale=1e4, size=(10, 30))
+    points = X.copy()
+    present = points != 0
+    points[present] += rng.normal(scale=0.2, size=present.sum())
+    X, points = representable(X), representable(points)
+    expected = matrix(kernel, X, points)
+    assert np.diag(expected).min() > 0.05
+    close(kernel_rows(kernel, storage(X), points, "float32"), expected, 1e-6)
+
+
+def test_equal_rows_have_kernel_one_exactly_when_dense():
+    X = np.random.default_rng(4).normal(scale=100.0, size=(20, 7))
+    for kernel in SPECTRAL:
+        for dtype in DTYPES:
+            assert (np.diag(kernel_rows(kernel, X, X, dtype)) == 1.0).all()
+
+
+@every_kernel
+def test_gram_matrices_are_positive_semidefinite_on_clustered_points(kernel):
+    if isinstance(kernel, Sigmoid):
+        return  # is not positive definite, which its docstring says
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(6, 4)).repeat(6, axis=0) + 1e-4 * rng.normal(size=(36, 4))
+    K = kernel_rows(kernel, X, X, "float64")
+    values = np.linalg.eigvalsh((K + K.T) / 2)
+    assert values[0] >= -36 * np.finfo(float).eps * values[-1]
+
+
+# Widths.
+
+
+@given(st.floats(1e-3, 1e3))
+def test_sigma_is_a_gamma(sigma):
+    assert Gaussian(sigma=sigma).gamma == 1.0 / (2.0 * sigma**2)
+    assert Gaussian(sigma=sigma) == Gaussian(gamma=1.0 / (2.0 * sigma**2))
+    assert Gaussian(gamma=7.0).set_params(sigma=sigma) == Gaussian(sigma=sigma)
+
+
+def test_gamma_and_sigma_together_are_refused():
+    with pytest.raises(ValueError, match=r"gamma=2\.0, sigma=1\.0"):
+        Gaussian(gamma=2.0, sigma=1.0)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KERNELS.values() if kind is not Linear])
+@pytest.mark.parametrize("gamma", [0.0, -1.0, float("nan"), "wide", None, True])
+def test_a_gamma_that_is_no_width_is_refused_by_name(kind, gamma):
+    with pytest.raises(ValueError, match=f"gamma={gamma!r}"):
+        kind(gamma=gamma)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: Gaussian(sigma=0.0), "sigma"),
+        (lambda: Matern(nu=1.0), "nu"),
+        (lambda: Polynomial(degree=0), "degree"),
+        (lambda: Polynomial(degree=1.5), "degree"),
+        (lambda: Polynomial(offset=-1.0), "offset"),
+    ],
+)
+def test_a_bad_parameter_is_named(make, name):
+    with pytest.raises(ValueError, match=name):
+        make()
+
+
+def test_scale_is_settled_on_the_first_block():
+    X, y = stream(BINARY)
+    X = X * 3.0
+    learner = Learner(OGD(kernel=Gaussian()), Binary([-1, 1]))
+    learner.learn(X, y)
+    assert learner.algorithm.kernel == Gaussian()
+    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (6 * X.var()))
+    learner.learn(100.0 * X, y)
+    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (6 * X.var()))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_scale_counts_the_zeros_of_sparse_rows(storage):
+    X = sparse_rows(50)
+    learner = Learner(OGD(kernel=Gaussian()), Binary([-1, 1]))
+    learner.learn(storage(X), np.where(X[:, 0] > 0, 1, -1))
+    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (40 * X.var()))
+
+
+def test_scale_of_the_laplacian_is_by_the_standard_deviation():
+    assert Laplacian().settle(4.0, 5).gamma == pytest.approx(1.0 / (5 * 2.0))
+    assert Gaussian().settle(4.0, 5).gamma == pytest.approx(1.0 / (5 * 4.0))
+    assert Gaussian().settle(0.0, 5).gamma == 1.0  # constant features say nothing
+    assert Gaussian(gamma=3.0).settle(4.0, 5).gamma == 3.0
+
+
+def test_a_width_that_was_not_settled_is_refused():
+    with pytest.raises(ValueError, match="settled by the first block"):
+        Gaussian().lower("float64")
+
+
+def test_matern_of_growing_smoothness_approaches_the_gaussian():
+    x, z = np.zeros((1, 1)), np.linspace(0.1, 2.0, 20)[:, None]
+    gaussian = matrix(Gaussian(gamma=0.5), x, z)
+    gaps = [np.abs(matrix(Matern(gamma=0.5, nu=nu), x, z) - gaussian).max() for nu in (1.5, 2.5)]
+    assert gaps[1] < gaps[0] < 0.15
+
+
+# Spectra.
+
+PAIRS = [
+    ([0.0, 0.0, 0.0], [0.1, 0.0, 0.0]),
+    ([0.3, -0.2, 1.0], [1.0, 0.5, 0.4]),
+    ([1.0, 1.0, 1.0], [-1.0, 0.0, 0.5]),
+    ([0.0, 0.0, 2.0], [0.0, 2.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
+@pytest.mark.parametrize("pair", PAIRS, ids=str)
+@pytest.mark.parametrize("kernel", SPECTRAL, ids=str)
+def test_frequencies_average_to_the_kernel(kernel, pair, gamma):
+    """Monte Carlo: E cos(u'(x - z)) = k(x, z), to five standard errors of 100,000 draws (at most 0.011)."""
+    kernel = type(kernel)(**{**kernel.get_params(), "gamma": gamma})
+    x, z = map(np.array, pair)
+    waves = np.cos((x - z) @ kernel.frequencies(3, range(3), 100_000))
+    assert waves.mean() == pytest.approx(matrix(kernel, x, z)[0, 0], abs=5 * waves.std() / np.sqrt(100_000))
+
+
+@pytest.mark.parametrize("kernel", SPECTRAL, ids=str)
+def test_a_frequency_is_a_function_of_seed_feature_and_component(kernel):
+    whole = kernel.frequencies(7, range(10), 50)
+    assert whole.shape == (10, 50)
+    assert np.isfinite(whole).all()
+    assert np.array_equal(kernel.frequencies(7, range(4), 20), whole[:4, :20])
+    assert np.array_equal(kernel.frequencies(7, [9, 2, 5], 50), whole[[9, 2, 5]])
+    assert not np.isclose(kernel.frequencies(8, range(10), 50), whole).any()
+    assert len(np.unique(whole)) == whole.size
+
+
+@pytest.mark.parametrize("kernel", SPECTRAL, ids=str)
+def test_frequencies_scale_with_the_width(kernel):
+    """exp(-gamma d^2) = exp(-(sqrt(gamma) d)^2), and exp(-gamma |d|): frequencies are those of gamma = 1, scaled."""
+    base = type(kernel)(**{**kernel.get_params(), "gamma": 1.0}).frequencies(1, range(3), 40)
+    wide = type(kernel)(**{**kernel.get_params(), "gamma": 9.0}).frequencies(1, range(3), 40)
+    np.testing.assert_allclose(wide, base * (9.0 if isinstance(kernel, Laplacian) else 3.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [k for k in EXAMPLES if not k.shift_invariant], ids=str)
+def test_a_kernel_without_a_spectrum_says_so(kernel):
+    with pytest.raises(ValueError, match=f"{type(kernel).__name__} has no spectral sampler.*NOGD"):
+        kernel.frequencies(0, range(3), 10)
+
+
+# A kernel of a user's own.
+
+
+@dataclass
+class RationalQuadratic(Kernel):
+    """(1 + ||x - z||^2 / (2 a))^-a, by way of exp so that the package's own functions are seen to work in a formula."""
+
+    a: float = 2.0
+
+    metric: ClassVar[int] = SQUARED_DISTANCE
+
+    def constants(self):
+        return (self.a,)
+
+    @staticmethod
+    def formula(constants, row):
+        one = row.dtype.type(1)
+        for j in range(row.shape[0]):
+            row[j] = exp(-constants[0] * np.log(one + row[j] / (constants[0] + constants[0])))
+
+
+def rational_quadratic(a, x, z):
+    return (1 + ((x[:, None, :] - z[None, :, :]) ** 2).sum(-1) / (2 * a)) ** -a
+
+
+def test_a_kernel_of_ones_own_obeys_the_laws():
+    check_kernel(RationalQuadratic())
+    check_kernel(RationalQuadratic(0.5))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_kernel_of_ones_own_gives_its_formula(dtype):
+    X, points = representable(sparse_rows(6)), representable(sparse_rows(9, seed=2))
+    got = kernel_rows(RationalQuadratic(1.5), X, points, dtype)
+    close(got, rational_quadratic(1.5, X, points), KERNEL_ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("spec", [OGD, NOGD], ids=["ogd", "nogd"])
+def test_a_kernel_of_ones_own_learns_and_is_saved(spec, tmp_path):
+    X, y = stream(BINARY)
+    parameters = {"budget": 20, "rank": 10} if spec is NOGD else {}
+    learner = Learner(spec(kernel=RationalQuadratic(1.0), **parameters), Binary([-1, 1]), dtype="float64")
+    learner.learn(X, y)
+    if spec is OGD:
+        f = learner._state.f
+        n = learner.size
+        expected = rational_quadratic(1.0, X, f.points[:, :n].T) @ f.coef[:, :n].T
+        np.testing.assert_allclose(learner.scores(X), expected, atol=1e-12)
+    assert np.mean(learner.predict(X) == y) > 0.7
+    learner.save(tmp_path / "own.ks")
+    loaded = Learner.load(tmp_path / "own.ks")
+    assert loaded.settled.kernel == RationalQuadratic(1.0)
+    assert np.array_equal(loaded.learn(X, y), learner.learn(X, y))
