@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from kernelstream import ALGORITHMS, Binary, Learner, Regression
-from kernelstream.demo import DATA_SETS, run_demo
+from kernelstream.demo import DATA_SETS, LEARNERS, run_demo
 from kernelstream.evaluate import Trace, prequential
 from kernelstream.report import words
 from kernelstream.report.page import write_page
@@ -130,7 +130,7 @@ def test_the_table_of_algorithms_is_complete(width):
     table = printed(algorithms_table(described(name) for name in ALGORITHMS), width)
     assert "…" not in table
     for name, kind in ALGORITHMS.items():
-        for word in (name, *kind.tasks, *kind().losses(kind.tasks[0])):
+        for word in (name, *kind.tasks, *kind.losses(kind.tasks[0])):
             assert word in table
 
 
@@ -150,11 +150,11 @@ def test_the_demo_runs_every_learner_on_every_data_set(tmp_path, terminal):
     assert [(t.source, t.algorithm) for t in traces] == [
         (source, name)
         for source, task in zip(DATA_SETS, ("multiclass", "binary", "regression"), strict=True)
-        for name, kind in ALGORITHMS.items()
-        if task in kind.tasks
+        for name in LEARNERS
+        if task in ALGORITHMS[name].tasks
     ]
     assert {t.last.rows for t in traces} == {1797, 569, 442}
-    assert max(t.last.metrics["mistake_rate"] for t in traces if t.task != "regression") < 0.4
+    assert max(t.last.metrics["mistake_rate"] for t in traces if t.task != "regression") < 0.2
     output = (tmp_path / "out.txt").read_text()
     for name in ("report.html", "curve.png"):
         assert (tmp_path / "new" / "place" / name).stat().st_size > 10_000

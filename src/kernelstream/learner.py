@@ -312,9 +312,10 @@ class Learner:
 def _weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n)
-    if np.iscomplexobj(sample_weight):
+    given = np.asarray(sample_weight)
+    if given.dtype.kind == "c":
         raise ValueError("Complex data not supported: sample weights must be real numbers.")
-    weights = np.array(sample_weight, np.float64)  # a copy: compiled code knows one kind of array only
+    weights = np.array(given, np.float64)  # a copy: compiled code knows one kind of array only
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:

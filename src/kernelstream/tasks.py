@@ -39,7 +39,7 @@ class Regression(Task):
     n_outputs = 1
 
     def encode(self, y: Any) -> np.ndarray:
-        if np.iscomplexobj(y):
+        if np.asarray(y).dtype.kind == "c":
             raise ValueError("Complex data not supported: targets must be real numbers.")
         try:
             targets = np.array(y, np.float64)  # a copy: compiled code knows one kind of array only

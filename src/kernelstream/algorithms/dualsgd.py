@@ -65,10 +65,6 @@ class DualSGD(RegularisedRisk):
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget, n_components=self.n_components, leaving=self.leaving)
-        if self.leaving > self.budget:
-            raise ValueError(
-                f"leaving={self.leaving} exceeds budget={self.budget}; fewer terms can leave than there are."
-            )
         if not self.kernel.shift_invariant:
             self.kernel.frequencies(0, range(0), self.n_components)
 
@@ -77,7 +73,7 @@ class DualSGD(RegularisedRisk):
         return self.budget
 
     def lower(self, task: str, dtype: Any) -> DualSGDRecord:
-        return DualSGDRecord(self.risk(task, dtype), fourier_record(dtype), int(self.leaving))
+        return DualSGDRecord(self.risk(task, dtype), fourier_record(dtype), min(self.leaving, self.budget))
 
     def init(self, shape: Shape) -> DualSGDState:
         map = fourier_map(self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)

@@ -23,7 +23,7 @@ def run(spec, loss, X, y, outputs, seed):
         if not g.any():
             continue
         if len(S) == spec.budget:
-            for _ in range(spec.leaving):
+            for _ in range(min(spec.leaving, spec.budget)):
                 m = int(np.argmin((b**2).sum(axis=1)))
                 w = w + np.outer(b[m], z(S[m]))
                 S[m], b[m] = S[-1], b[-1]

@@ -68,15 +68,14 @@ def _cells(trace: Trace, waiting: str) -> tuple[str, ...]:
 def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
     """What `settings.described` says of each algorithm; fits into 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, show_lines=True)
-    table.add_column("algorithm", min_width=10, max_width=16)
-    for name in ("tasks", "bounded", "losses", "parameters"):
+    table.add_column("algorithm", min_width=17, max_width=17)
+    for name in ("tasks", "losses", "parameters"):
         table.add_column(name, no_wrap=True)
     for one in algorithms:
         losses = dict.fromkeys(loss for names in one["losses"].values() for loss in names)
         table.add_row(
-            f"[bold]{one['name']}[/bold]\n{escape(one['paper'])}",
+            f"[bold]{one['name']}[/bold]\n{escape(one['paper'])}\n{'bounded' if one['bounded'] else 'grows'}",
             "\n".join(one["tasks"]),
-            "yes" if one["bounded"] else "no",
             "\n".join(losses),
             "\n".join(words.settings(one["parameters"])),
         )
