@@ -9,9 +9,10 @@ Dekel, Shalev-Shwartz, Singer: The Forgetron: A Kernel-Based Perceptron on a Bud
 M counts the mistakes, Q the damage done so far.
 
 Remarks. With several outputs a term is a_r = delta u_r with u_r = e_y - e_s, so delta is its largest entry. In
-regression, which the paper does not treat, everything is measured in units of the learning rate: the bound is that of
-the same model with terms +-1. A sample weight enters delta. Psi + Q <= (15/32) M is the inequality of Lemma 5; the
-paper proves from it that mistakes stay bounded for B >= 83.
+classification everything is measured in units of the learning rate, which then changes no prediction; in regression,
+which the paper does not treat, the formula is taken as it stands, as in LSOKL (with short steps there is next to no
+shrinking). A sample weight enters delta. The paper proves from Psi + Q <= (15/32) M that mistakes stay bounded for B
+>= 83.
 
 Symbols: B budget, Q damage, M mistakes.
 """
@@ -27,12 +28,14 @@ from .._compile import inlined
 from ..budgets import oldest_slot
 from ..engine import Shape, evaluate, lift, step
 from ..expansion import Expansion
+from ..losses import REGRESSION
 from ..parameters import whole
 from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
 
 
 class ForgetronRecord(NamedTuple):
     mistakes: MistakeRecord
+    unit: float  # what delta and mu are measured in
 
 
 class ForgetronState(NamedTuple):
@@ -61,7 +64,7 @@ class Forgetron(MistakeDriven):
         return self.budget
 
     def lower(self, task: str, dtype: Any) -> ForgetronRecord:
-        return ForgetronRecord(self.mistakes(task, dtype))
+        return ForgetronRecord(self.mistakes(task, dtype), 1.0 if task == REGRESSION else float(self.learning_rate))
 
     def init(self, shape: Shape) -> ForgetronState:
         zero = np.zeros((), np.int64)
@@ -115,7 +118,7 @@ def _(record, state, scratch, x, scores):
 @step.register(ForgetronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, unit = state.f, record.mistakes.kernel, record.mistakes.learning_rate
+    f, kernel, unit = state.f, record.mistakes.kernel, record.unit
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss

@@ -18,6 +18,7 @@ def largest_phi(delta, mu, Q, M):
 
 def run(spec, loss, X, y, outputs, seed):
     S, alpha, scores, Q, M, eta = [], [], [], 0.0, 0, spec.learning_rate
+    unit = 1.0 if outputs == 1 and (np.abs(y) != 1).any() else eta  # 1 in regression
     for x, yt in zip(X, y, strict=True):
         f = np.array(alpha).T @ matrix(spec.kernel, np.array(S), x)[:, 0] if S else np.zeros(outputs)
         scores.append(f)
@@ -27,9 +28,9 @@ def run(spec, loss, X, y, outputs, seed):
         M += 1
         S, alpha = [*S, x], [*alpha, -eta * g]
         if len(S) > spec.budget:
-            a_r, s_r = alpha[0] / eta, S[0]
+            a_r, s_r = alpha[0] / unit, S[0]
             delta = np.abs(a_r).max()
-            mu = a_r / delta @ (np.array(alpha).T @ matrix(spec.kernel, np.array(S), s_r)[:, 0]) / eta
+            mu = a_r / delta @ (np.array(alpha).T @ matrix(spec.kernel, np.array(S), s_r)[:, 0]) / unit
             phi = largest_phi(delta, mu, Q, M)
             Q += (delta * phi) ** 2 + 2 * delta * phi * (1 - phi * mu)
             S, alpha = S[1:], [phi * a for a in alpha[1:]]

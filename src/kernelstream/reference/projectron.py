@@ -28,7 +28,7 @@ def run(spec, loss, X, y, outputs, seed):
         elif spec.aggressive:
             u = yt * np.ones(1) if outputs == 1 else direction(int(yt), f)
             short = 1 - u @ f
-            captured = u @ u * (kxx - delta2)
+            captured = kxx - delta2
             tau = min(short / captured, 1.0) if captured > 0 and short > 0 else 0.0
             if tau > 0 and 2 * short - tau * captured - 2 * np.sqrt(delta2) >= 0:
                 alpha = alpha + eta * tau * np.outer(d, u)
