@@ -11,7 +11,7 @@ from . import rng
 from ._compile import inlined
 from .expansion import Expansion, move, square, taken
 from .gram import backward, forward, shrink
-from .merging import best_h, looked_up_square
+from .merging import best_h, looked_up_loss
 
 SMALLEST = 1e-300  # kernel values below are taken as this, so that their logarithm is finite
 
@@ -110,7 +110,7 @@ def best_partner(f, m, values, table):
     """The term that loses least when term m is merged with it; one whose coefficient points the same way, if there
     is any.
 
-    Requires: values[j] = k(point_m, point_j), two terms at least.
+    Requires: values[j] = k(point_m, point_j), m the smallest of two terms at least, no term of size 0.
     """
     mm = square(f, m)
     partner = -1
@@ -124,7 +124,7 @@ def best_partner(f, m, values, table):
         if mn <= 0.0 and agrees:
             continue
         k = min(np.float64(values[j]), 1.0)
-        lost = mm + nn + 2.0 * k * mn - looked_up_square(table, k, mm, nn, mn)
+        lost = looked_up_loss(table, k, mm, nn, mn)
         if (mn > 0.0 and not agrees) or lost < least:
             agrees = agrees or mn > 0.0
             least = lost

@@ -97,6 +97,10 @@ class Algorithm(Parameters):
         """Stored points or features."""
         raise NotImplementedError
 
+    def attributes(self, state: Any) -> dict[str, Any]:
+        """What a model of this kind shows besides its size, by name; an estimator adds an underscore."""
+        return {}
+
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""
         raise NotImplementedError

@@ -62,6 +62,12 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         assert settled is not None
         return settled
 
+    def __getattr__(self, name: str) -> Any:
+        learner = self.__dict__.get("learner_")
+        if learner is not None and name.endswith("_") and not name.endswith("__") and name[:-1] in learner.attributes:
+            return learner.attributes[name[:-1]]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
     def _fitted(self) -> Learner:
         check_is_fitted(self, "learner_")
         learner: Learner = self.learner_
@@ -156,6 +162,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     classes_ : labels, in the order of the outputs
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
+    points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
     """
 
     def __init__(

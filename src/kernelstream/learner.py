@@ -88,6 +88,11 @@ class Learner:
         """Bytes that the model's state occupies."""
         return 0 if self.settled is None else sum(a.nbytes for a in leaves(self._state).values())
 
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
+        return {} if self.settled is None else self.settled.attributes(self._state)
+
     # Learning and predicting.
 
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:

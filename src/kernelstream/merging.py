@@ -6,9 +6,13 @@ s_n),
     k(z, s_m) = k^((1-h)^2),  k(z, s_n) = k^(h^2),  a_z = a_m k^((1-h)^2) + a_n k^(h^2)
     lost = ||a_m||^2 + ||a_n||^2 + 2 k <a_m, a_n> - ||a_z||^2
 
-so the best h maximises ||a_z||. For coefficients of one direction it depends on k and on the share ||a_m|| / (||a_m||
-+ ||a_n||) only: a table holds both powers at the best h on a grid, to choose a partner by; for the chosen pair h is
-then found to the last bit.
+so the best h maximises ||a_z||. To choose a partner, what is lost is looked up: for coefficients of one direction
+lost / ||a_m||^2 is a smooth function of the ratio r = ||a_m|| / ||a_n|| <= 1 and of k, and directions that differ by
+an angle lose
+
+    2 (||a_m|| ||a_n|| - <a_m, a_n>) (k^((1-h)^2 + h^2) - k)
+
+more. For the chosen pair h is then found to the last bit.
 """
 
 import math
@@ -17,44 +21,51 @@ import numpy as np
 
 from ._compile import inlined
 
-SHARES, VALUES = 128, 128  # grid of the share in [0, 1] and of k in [0, 1]
+RATIOS, VALUES = 128, 128  # grid of r in [0, 1] and of k in [0, 1]
 _BISECTIONS = 50  # of an interval of 1/8: to the last bit
 
 
 def _table() -> np.ndarray:
-    """k^((1-h)^2) and k^(h^2) at the best h on the grid (share, k), by search over h in steps of 1/512."""
-    share = np.linspace(0.0, 1.0, SHARES)[:, None, None]
-    log = np.log(np.maximum(np.linspace(0.0, 1.0, VALUES), 1e-300))[None, :, None]
-    h = np.linspace(0.0, 1.0, 513)[None, None, :]
-    size = share * np.exp((1.0 - h) ** 2 * log) + (1.0 - share) * np.exp(h**2 * log)
-    best = h[0, 0, np.argmax(size, axis=2)]
-    return np.stack([np.exp((1.0 - best) ** 2 * log[:, :, 0]), np.exp(best**2 * log[:, :, 0])])
+    """lost / ||a_m||^2 for one direction, and k^((1-h)^2 + h^2) - k, at the best h on the grid (r, k)."""
+    r = np.linspace(0.0, 1.0, RATIOS)[:, None, None]
+    k = np.maximum(np.linspace(0.0, 1.0, VALUES), 1e-300)[None, :, None]
+    best = np.zeros((RATIOS, VALUES, 1))
+    for reach, points in ((1.0, 513), (1.0 / 512, 65)):  # the second search refines the first
+        h = np.clip(best + reach * np.linspace(-1.0, 1.0, points), 0.0, 1.0)
+        size = r * k ** ((1.0 - h) ** 2) + k ** (h**2)
+        best = np.take_along_axis(h, np.argmax(size, axis=2)[:, :, None], axis=2)
+    p, q = (k ** ((1.0 - best) ** 2))[:, :, 0], (k ** (best**2))[:, :, 0]
+    r, k = r[:, :, 0], k[:, :, 0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = (1.0 - p**2) + (1.0 - q**2) / r**2 + 2.0 * (k - p * q) / r
+    lost[0] = 1.0 - k[0] ** 2 + 2.0 * k[0] ** 2 * np.log(k[0])  # r -> 0, where h -> r k
+    return np.stack([lost, p * q - k])
 
 
 _tables: list[np.ndarray] = []
 
 
 def table() -> np.ndarray:
-    """The powers on the grid, made on first use."""
+    """Both functions on the grid, made on first use."""
     if not _tables:
         _tables.append(_table())
     return _tables[0]
 
 
 @inlined
-def looked_up_square(grid, k, mm, nn, mn):
-    """||a_z||^2 for about the best h, from the table (bilinear between its points)."""
-    size = math.sqrt(mm)
-    u = size / (size + math.sqrt(nn)) * (SHARES - 1)
+def looked_up_loss(grid, k, mm, nn, mn):
+    """About what merging terms of squares mm <= nn and inner product mn loses (bilinear between grid points)."""
+    large = math.sqrt(mm * nn)
+    u = mm / large * (RATIOS - 1)
     v = k * (VALUES - 1)
-    i = min(int(u), SHARES - 2)
+    i = min(int(u), RATIOS - 2)
     j = min(int(v), VALUES - 2)
     u -= i
     v -= j
     a, b, c, e = (1.0 - u) * (1.0 - v), u * (1.0 - v), (1.0 - u) * v, u * v
-    p = a * grid[0, i, j] + b * grid[0, i + 1, j] + c * grid[0, i, j + 1] + e * grid[0, i + 1, j + 1]
-    q = a * grid[1, i, j] + b * grid[1, i + 1, j] + c * grid[1, i, j + 1] + e * grid[1, i + 1, j + 1]
-    return mm * p * p + 2.0 * mn * p * q + nn * q * q
+    lost = a * grid[0, i, j] + b * grid[0, i + 1, j] + c * grid[0, i, j + 1] + e * grid[0, i + 1, j + 1]
+    turn = a * grid[1, i, j] + b * grid[1, i + 1, j] + c * grid[1, i, j + 1] + e * grid[1, i + 1, j + 1]
+    return mm * lost + 2.0 * (large - mn) * turn
 
 
 @inlined

@@ -67,6 +67,11 @@ class ExpansionAlgorithm(Algorithm):
     def size(self, state: Any) -> int:
         return int(state.f.size)
 
+    def attributes(self, state: Any) -> dict[str, Any]:
+        """points: (n, d); coef: (n, K), in the units in which they are kept."""
+        n = int(state.f.size)
+        return {"points": state.f.points[:, :n].T.copy(), "coef": state.f.coef[:, :n].T.copy()}
+
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         f = expansion.append(state.f, other.f, weight)
         f.coef[:, : int(state.f.size)] *= 1.0 - weight

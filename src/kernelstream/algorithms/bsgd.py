@@ -128,6 +128,10 @@ class BSGD(RegularisedRisk):
         state = state._replace(oldest=state.oldest % self.budget)
         return check_factor(state) if self.maintenance == "projection" else state
 
+    def attributes(self, state: BSGDState) -> dict[str, Any]:
+        """degradation: the squared norm that the budget has cost so far, summed over the removals."""
+        return {**super().attributes(state), "degradation": float(state.degradation)}
+
     def reduced(self, f: Expansion) -> Expansion:
         return within(f, self.budget, self.capacity)
 

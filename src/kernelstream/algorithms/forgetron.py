@@ -75,6 +75,11 @@ class Forgetron(MistakeDriven):
         state: ForgetronState = super().restore(arrays, shape)
         return state._replace(oldest=state.oldest % self.budget)
 
+    def attributes(self, state: ForgetronState) -> dict[str, Any]:
+        """mistakes: M; damage: Q, which stays below 15/32 M."""
+        shown = {"mistakes": int(state.mistakes), "damage": float(state.damage)}
+        return {**super().attributes(state), **shown}
+
     def merge(self, record: Any, state: ForgetronState, other: ForgetronState, weight: float) -> ForgetronState:
         """The newest terms of both are kept in turn; mistakes and damage add up."""
         merged = super().merge(record, state, other, weight)

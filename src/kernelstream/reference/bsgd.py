@@ -51,17 +51,18 @@ def merged(gamma, S, b, m):
     """Terms m and n become one at n's place; n loses least among those that agree with m (looked up), h by search
     on the pair.
     """
-    from ..merging import SHARES, VALUES, table
+    from ..merging import RATIOS, VALUES, table
 
     k = np.exp(-gamma * ((S - S[m]) ** 2).sum(axis=1))
     size, inner = np.sqrt((b**2).sum(axis=1)), b @ b[m]
-    u, v = size[m] / (size[m] + size) * (SHARES - 1), k * (VALUES - 1)
-    i, j = np.minimum(u.astype(int), SHARES - 2), np.minimum(v.astype(int), VALUES - 2)
-    u, v, T = u - i, v - j, table()
-    p, q = (
-        (1 - v) * ((1 - u) * T[i, j] + u * T[i + 1, j]) + v * ((1 - u) * T[i, j + 1] + u * T[i + 1, j + 1]) for T in T
+    u, v = size[m] / size * (RATIOS - 1), k * (VALUES - 1)
+    i, j = np.minimum(u.astype(int), RATIOS - 2), np.minimum(v.astype(int), VALUES - 2)
+    u, v = u - i, v - j
+    along, turn = (
+        (1 - v) * ((1 - u) * T[i, j] + u * T[i + 1, j]) + v * ((1 - u) * T[i, j + 1] + u * T[i + 1, j + 1])
+        for T in table()
     )
-    lost = size[m] ** 2 + size**2 + 2 * k * inner - (size[m] ** 2 * p**2 + 2 * inner * p * q + size**2 * q**2)
+    lost = size[m] ** 2 * along + 2 * (size[m] * size - inner) * turn
     others = np.arange(len(S)) != m
     agree = others & (inner > 0)
     n = int(np.argmin(np.where(agree if agree.any() else others, lost, np.inf)))

@@ -1,0 +1,225 @@
+"""Removal, projection and merging: what each promises, against brute force."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+
+from kernelstream import (
+    BPA,
+    BSGD,
+    NPBSGD,
+    Binary,
+    Forgetron,
+    Learner,
+    OnlineKernelClassifier,
+    Projectron,
+    Regression,
+)
+from kernelstream._compile import compiled
+from kernelstream.algorithms.forgetron import psi, shrinkage
+from kernelstream.budgets import best_partner, merge_pair, project_out
+from kernelstream.expansion import Expansion
+from kernelstream.gram import factor
+from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.merging import best_h, table
+from kernelstream.reference.kernels import matrix
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = (X - X.mean(0)) / X.std(0)
+SIGN = 2 * Y - 1
+
+
+# Projection.
+
+PROJECTING = [
+    lambda kernel: Projectron(kernel=kernel, budget=60, threshold=1e-6),
+    lambda kernel: Projectron(kernel=kernel, budget=60, threshold=1e-6, aggressive=True),
+    lambda kernel: BSGD(kernel=kernel, budget=60, maintenance="projection", regularization=0.01),
+    lambda kernel: BPA(kernel=kernel, budget=60, maintenance="projection"),
+    lambda kernel: NPBSGD(kernel=kernel, budget=60, regularization=0.01),
+]
+
+
+@pytest.mark.parametrize("make", PROJECTING, ids=["projectron", "projectron++", "bsgd-p", "bpa-p", "npbsgd"])
+@pytest.mark.parametrize(
+    "kernel", [Polynomial(gamma=0.2, degree=2), Gaussian(gamma=0.01)], ids=["polynomial", "gaussian"]
+)
+def test_coordinates_on_a_nearly_singular_dictionary_agree_with_a_fresh_solve(make, kernel):
+    """Rows come twice, once moved by 1e-6, and a polynomial of 8 features spans 45 dimensions only."""
+    rng = np.random.default_rng(0)
+    rows = X[:300, :8]
+    rows = np.concatenate([rows, rows + 1e-6 * rng.normal(size=rows.shape)])[rng.permutation(600)]
+    labels = np.sign(rows[:, 0] * rows[:, 1] + 0.3 * rng.normal(size=600))
+    learner = Learner(make(kernel), Binary([-1, 1]), dtype="float64")
+    learner.learn(rows, labels)
+    n = learner.size
+    assert n >= 20
+    gram = matrix(kernel, learner.attributes["points"], learner.attributes["points"])
+    L = learner._state.factor[:n, :n]
+    assert np.abs(L @ L.T - gram).max() <= 1e-9 * np.abs(gram).max()
+    # Scores of projections of new rows, from the factor and from a fresh solve of the same system.
+    k = matrix(kernel, learner.attributes["points"], X[300:, :8])
+    from_factor = np.linalg.solve(L.T, np.linalg.solve(L, k))
+    fresh = np.linalg.lstsq(gram, k, rcond=None)[0]
+    assert np.abs(gram @ from_factor - gram @ fresh).max() <= 1e-6 * np.abs(k).max()
+
+
+@compiled
+def _project_out(f, L, i, column, half):
+    return project_out(f, L, i, column, half)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.1), Laplacian(gamma=0.1)])
+@pytest.mark.parametrize("i", [0, 7, 19])
+def test_projecting_a_term_out_is_the_least_squares_approximation(kernel, i):
+    rng = np.random.default_rng(i)
+    points = X[:20]
+    coef = rng.normal(size=(3, 20))
+    gram = matrix(kernel, points, points)
+    f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(20))
+    L = factor(20)
+    L[:] = np.linalg.cholesky(gram)
+    lost = _project_out(f, L, i, np.zeros(20), np.zeros(20))
+    rest = np.delete(np.arange(20), i)
+    expected = coef[:, rest] + np.outer(coef[:, i], np.linalg.solve(gram[np.ix_(rest, rest)], gram[rest, i]))
+    assert f.size == 19
+    assert np.allclose(f.coef[:, :19], expected, atol=1e-10)
+    assert np.allclose(L[:19, :19] @ L[:19, :19].T, gram[np.ix_(rest, rest)], atol=1e-12)
+    residual = np.zeros((3, 20))
+    residual[:, rest] = coef[:, rest] - expected
+    residual[:, i] = coef[:, i]
+    assert lost == pytest.approx(np.einsum("ki,ij,kj->", residual, gram, residual), rel=1e-8)
+
+
+# Forgetron.
+
+
+@compiled
+def _shrinkage(delta, mu, room):
+    return shrinkage(delta, mu, room), psi(shrinkage(delta, mu, room), delta, mu)
+
+
+@given(st.floats(0.001, 3.0), st.floats(-20.0, 20.0), st.floats(1e-3, 50.0))
+def test_forgetron_shrinks_as_little_as_its_bound_allows(delta, mu, room):
+    """Against the closed form: the largest phi in (0, 1] with (delta phi)^2 + 2 delta phi (1 - phi mu) <= room."""
+    phi, damage = _shrinkage(delta, mu, room)
+    grid = np.linspace(1e-6, 1.0, 20_001)
+    allowed = (delta * grid) ** 2 + 2 * delta * grid * (1 - grid * mu) <= room
+    assert 0.0 < phi <= 1.0
+    assert damage <= room * (1 + 1e-12) + 1e-12
+    first_stop = grid[np.argmin(allowed)] if not allowed.all() else 1.0
+    # Beyond a forbidden stretch phi = 1 may be allowed again; it is then the largest.
+    assert phi >= (1.0 if allowed[-1] else first_stop - 1e-4)
+
+
+def test_forgetron_keeps_its_bound_on_a_real_stream():
+    rows = np.tile(X, (4, 1))
+    learner = Learner(Forgetron(kernel=Gaussian(gamma=0.5), budget=30), Binary([-1, 1]), dtype="float64")
+    shown = learner.predict_learn(rows, np.tile(SIGN, 4))
+    attributes = learner.attributes
+    assert attributes["mistakes"] >= (shown != np.tile(SIGN, 4)).sum()  # a score of 0 is a mistake whatever is shown
+    assert 0.0 < attributes["damage"] <= 15 / 32 * attributes["mistakes"]
+    assert np.abs(attributes["coef"]).max() <= 1.0
+    assert np.abs(attributes["coef"]).min() < 1.0  # something was shrunk
+
+
+# Merging.
+
+
+@compiled
+def _best_h(log_k, mm, nn, mn):
+    return best_h(log_k, mm, nn, mn)
+
+
+@compiled
+def _merge(f, m, n, k):
+    return merge_pair(f, m, n, k)
+
+
+@compiled
+def _partner(f, m, values, grid):
+    return best_partner(f, m, values, grid)
+
+
+def lost_at(h, k, a, b):
+    z = np.outer(a, k ** ((1 - h) ** 2)) + np.outer(b, k ** (h**2))
+    return a @ a + b @ b + 2 * k * (a @ b) - (z**2).sum(axis=0)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_a_merge_loses_no_more_than_the_best_of_a_search_over_h(outputs):
+    rng = np.random.default_rng(outputs)
+    grid = np.linspace(0, 1, 10_001)
+    for _ in range(400):
+        a, b = rng.normal(size=(2, outputs)) * rng.choice([0.01, 1.0, 30.0], size=(2, 1))
+        k = rng.choice([rng.uniform(), rng.uniform(0.9, 1.0), 10.0 ** -rng.uniform(1, 40)])
+        h = _best_h(math.log(k), a @ a, b @ b, a @ b)
+        scale = a @ a + b @ b
+        assert lost_at(np.array([h]), k, a, b)[0] <= lost_at(grid, k, a, b).min() + 1e-4 * scale
+
+
+def test_a_merged_pair_is_the_term_that_the_formula_says():
+    gamma = 0.3
+    points = np.array([[0.0, 1.0], [0.5, 0.8], [3.0, -1.0]])
+    coef = np.array([[0.7, 1.1, -2.0]])
+    f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(3))
+    k = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
+    lost = _merge(f, 0, 1, k)
+    assert f.size == 2
+    z, a_z = f.points[:, 1], f.coef[0, 1]
+    together = np.vstack([points[:2], z])
+    gram = matrix(Gaussian(gamma=gamma), together, together)
+    change = np.array([0.7, 1.1, -a_z])
+    assert lost == pytest.approx(change @ gram @ change, abs=1e-12)
+    assert f.norms[1] == pytest.approx(z @ z)
+    assert f.points[:, 0].tolist() == [3.0, -1.0]  # the last term took the free place
+
+
+def test_the_partner_loses_nearly_the_least_of_all_that_agree():
+    rng = np.random.default_rng(4)
+    gamma = 0.2
+    for _ in range(30):
+        points, coef = rng.normal(size=(25, 3)), rng.normal(size=(1, 25))
+        m = int(np.argmin(np.abs(coef[0])))
+        f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef, np.array(25))
+        values = matrix(Gaussian(gamma=gamma), points, points[m])[:, 0]
+        grid = np.linspace(0, 1, 2001)
+        losses = np.array([lost_at(grid, values[j], coef[:, m], coef[:, j]).min() for j in range(25)])
+        agree = [j for j in range(25) if j != m and coef[0, j] * coef[0, m] > 0]
+        chosen = _partner(f, m, values, table())
+        assert chosen in agree
+        assert losses[chosen] <= min(losses[agree]) + 1e-3 * coef[0, m] ** 2
+
+
+def test_bsgd_shows_what_its_budget_cost():
+    costs = {}
+    for maintenance in ("removal", "projection", "merging"):
+        clf = OnlineKernelClassifier(
+            BSGD(maintenance=maintenance, budget=40, kernel=Gaussian(gamma=0.05)), random_state=0
+        )
+        costs[maintenance] = clf.fit(X, Y).degradation_
+        assert clf.points_.shape == (40, 30)
+        assert clf.coef_.shape == (40, 1)
+    assert 0.0 < costs["projection"] < costs["merging"] < costs["removal"]
+    assert OnlineKernelClassifier(BSGD(budget=1000, maintenance="removal")).fit(X, Y).degradation_ == 0.0
+
+
+def test_a_growing_budget_grows_about_as_fast_as_its_formula_says():
+    rows = np.tile(X, (10, 1)) + 0.3 * np.random.default_rng(0).normal(size=(10 * len(X), X.shape[1]))
+    spec = NPBSGD(budget=20, growth=8.0, regularization=0.01, kernel=Gaussian(gamma=0.05))
+    sizes = []
+    for seed in range(5):
+        learner = Learner(spec, Regression(), seed=seed)
+        learner.learn(rows, np.tile(SIGN, 10))
+        sizes.append(learner.size)
+    assert 20 < np.mean(sizes) <= 20 + 8.0 * (1 + math.log(len(rows) / 8.0))
+    assert len(set(sizes)) > 1
+
+
+def test_an_unmergeable_kernel_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"Laplacian has none. Use Gaussian"):
+        BSGD(kernel=Laplacian(), maintenance="merging")
