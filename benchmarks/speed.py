@@ -5,16 +5,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDClassifier
 
-from kernelstream import FOGD, NOGD, OGD, Binary, Learner, OnlineKernelClassifier
+from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, OnlineKernelClassifier, make
 from kernelstream._compile import call_for_effect, compiled, reduction
 from kernelstream.elementary import exp
 from kernelstream.features import SINCOS
 from kernelstream.kernels import Gaussian
+from kernelstream.sources import open_source
 
-from .measure import Figure, cod_rna, in_turns, ratio
+from .measure import Figure, cod_rna, data_directory, in_turns, ratio
 
 CHUNK = 256
 KERNEL = Gaussian(gamma=1.0)
@@ -205,4 +207,81 @@ def calls() -> list[Figure]:
     ]
 
 
-BENCHMARKS = {"fogd": fogd, "nogd": nogd, "ogd": ogd, "calls": calls}
+# Rows a second over those of the yardstick, RBFSampler(3200) + SGDClassifier on float64.
+WANTED = {"rbp": 75, "forgetron": 75, "bpa-s": 75, "projectron": 17, "projectron++": 8, "bsgd-m": 10}
+# These cost O(B^3) or O(B^2) an update; fewer rows show their rate.
+SLOW = {"bpa-p": 4_000, "bpa-nn": 20_000}
+
+
+def learners() -> list[Figure]:
+    """Every learner of the table, budget 400."""
+    X, y = cod_rna()
+    X32 = X.astype(np.float32)
+    part = 8192
+    yardstick = pipeline(RBFSampler(n_components=3200, gamma=1.0, random_state=0), X, y, part)
+    figures = []
+    for name, spec in ALGORITHMS.items():
+        parameters = {"kernel": KERNEL, **({"budget": 400} if hasattr(spec, "budget") else {})}
+        rows = SLOW.get(name, len(y))
+        ours, theirs = in_turns(learning(make(name, **parameters), X32[:rows], y[:rows]), yardstick, repeats=3)
+        times, shown = ratio([rows / part * t for t in theirs], ours)
+        wanted = WANTED.get(name)
+        figures.append(
+            Figure(
+                f"{name}: rows/s, and times RBFSampler(3200) + SGDClassifier",
+                f"{rows / statistics.median(ours):,.0f}, {shown}",
+                f">= {wanted}x" if wanted else "",
+                wanted is None or times >= wanted,
+            )
+        )
+    return figures
+
+
+def rbp() -> list[Figure]:
+    X, y = cod_rna()
+    X32 = X.astype(np.float32)
+    points = np.ascontiguousarray(X32[:400].T)
+    coef, row = np.ones(400, np.float32), np.zeros(400, np.float32)
+    sizes = np.full(len(y), 400)
+    ours, floor = in_turns(
+        learning(make("rbp", kernel=KERNEL, budget=400), X32, y),
+        lambda: _kernel_rows_and_dots(X32, points, coef, sizes, np.float32(-1.0), row),
+    )
+    over, shown = ratio(ours, floor)
+    return [Figure("RBP, budget 400: time over its floor (one kernel row and one dot)", shown, "<= 2x", over <= 2)]
+
+
+def sparse() -> list[Figure]:
+    blocks = list(open_source(data_directory() / "w8a" / "w8a.train.libsvm.xz"))
+    parts = [sp.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], 300)) for x, _ in blocks]
+    y = np.concatenate([y for _, y in blocks])
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = sp.csr_array(sp.vstack(parts))[order], y[order]
+    dense = X.toarray().astype(np.float32)
+    figures = []
+    for name in ("rbp", "forgetron", "bpa-s", "fogd"):
+        parameters = {"n_components": 1000} if name == "fogd" else {"budget": 1000}
+        spec = make(name, kernel=Gaussian(gamma=0.05), **parameters)
+        slow, fast = in_turns(learning(spec, dense, y), learning(spec, X.astype(np.float32), y), repeats=3)
+        times, shown = ratio(slow, fast)
+        wanted = name != "fogd"
+        figures.append(
+            Figure(
+                f"{name} on w8a (49,749 x 300, 12 non-zeros a row), 1,000 points or components: sparse over dense rows",
+                shown,
+                ">= 5x" if wanted else "",
+                times >= 5 or not wanted,
+            )
+        )
+    return figures
+
+
+BENCHMARKS = {
+    "fogd": fogd,
+    "nogd": nogd,
+    "ogd": ogd,
+    "learners": learners,
+    "rbp": rbp,
+    "sparse": sparse,
+    "calls": calls,
+}

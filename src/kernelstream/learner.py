@@ -183,7 +183,8 @@ class Learner:
         """Settle on the first block; grow when the block is wider or brings new classes."""
         if self.settled is None:
             self.task = task
-            self.settled = self.algorithm.settle(task.name, _variance(matrix), width)
+            variance = _variance(matrix) if self.algorithm.kernel.depends_on_data else 1.0
+            self.settled = self.algorithm.settle(task.name, variance, width)
             self._shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             self._adopt(self.settled.init(self._shape))
         elif width > self.width or task is not self.task:
