@@ -79,8 +79,8 @@ def test_the_first_lines_of_the_readme(digits, tmp_path):
 @pytest.mark.parametrize("name", kernelstream.ALGORITHMS)
 def test_a_name_alone_gives_a_good_model(name, digits, cancer):
     X, y = digits
-    good = OnlineKernelClassifier(name, random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
-    assert good > 0.88
+    if "multiclass" in kernelstream.ALGORITHMS[name].tasks:
+        assert OnlineKernelClassifier(name, random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.88
     X, y = cancer
     assert OnlineKernelClassifier(name, random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.9
 

@@ -20,6 +20,7 @@ from .pegasos import Pegasos
 from .perceptron import Perceptron
 from .projectron import Projectron
 from .rbp import RBP
+from .tvm import TVM
 
 __all__ = [
     "ALGORITHMS",
@@ -32,6 +33,7 @@ __all__ = [
     "OGD",
     "PA",
     "RBP",
+    "TVM",
     "BudgetPerceptron",
     "DualSGD",
     "Forgetron",
@@ -67,6 +69,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         BSGD(maintenance="projection"),
         BSGD(maintenance="merging"),
         NPBSGD(),
+        TVM(),
     )
 }
 
