@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from .algorithms import (
     ALGORITHMS,
+    BOGD,
     BPA,
     BSGD,
     FOGD,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "BOGD",
     "BPA",
     "BSGD",
     "FOGD",

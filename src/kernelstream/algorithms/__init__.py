@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import Algorithm
+from .bogd import BOGD
 from .bpa import BPA
 from .bsgd import BSGD
 from .budget_perceptron import BudgetPerceptron
@@ -24,6 +25,7 @@ from .tvm import TVM
 
 __all__ = [
     "ALGORITHMS",
+    "BOGD",
     "BPA",
     "BSGD",
     "FOGD",
@@ -62,6 +64,8 @@ ALGORITHMS: dict[str, Algorithm] = {
         Forgetron(),
         Projectron(),
         Projectron(aggressive=True),
+        BOGD(sampling="uniform"),
+        BOGD(sampling="nonuniform"),
         BPA(maintenance="simple"),
         BPA(maintenance="projection"),
         BPA(maintenance="nearest"),

@@ -10,10 +10,11 @@ vectors,
 An example with y f(x) < 1 becomes a twin vector; over budget the two nearest ones become one, at their weighted mean,
 with weights and dual variables added; then the dual is improved.
 
-Remarks. Of the five papers LSOKL alone names TVM, in its Table 1; the idea of twin vectors is the authors', the update is chosen here.
-They keep the optimality conditions exactly, by incremental and decremental learning; here `sweeps` rounds of coordinate ascent on the
-dual follow each change, O(B^2) each, the cost that Table 1 gives. The nearest pair is that of the largest kernel value. Binary
-classification only, without a bias. A sample weight enters s, as a bound on the dual variable.
+Remarks. Of the five papers LSOKL alone names TVM, in its Table 1; the idea of twin vectors is the authors', the
+update is chosen here. They keep the optimality conditions exactly, by incremental and decremental learning; here
+`sweeps` rounds of coordinate ascent on the dual follow each change, O(B^2) each, the cost that Table 1 gives. The
+nearest pair is that of the largest kernel value. Binary classification only, without a bias. A sample weight enters
+s, as a bound on the dual variable.
 
 Symbols: B budget, C aggressiveness, s share, alpha+ and alpha- dual, coef of f their difference.
 """

@@ -1,0 +1,211 @@
+"""BOGD and BOGD++: online gradient descent on a budget, whose removals do not change the model on average.
+
+Zhao, Wang, Wu, Jin, Hoi: Fast Bounded Online Gradient Descent Algorithms for Scalable Kernel-Based Online Learning
+(2012), Alg. 1.
+
+    no slope:     f <- (1 - eta lambda) f
+    |S| < B:      f <- (1 - eta lambda) f - eta l' k(x, .)
+    |S| = B:      term j is drawn with probability p_j and dropped; the others become (1 - eta lambda) / (1 - p_i) a_i
+    (eq. 7, 10);
+                  then - eta l' k(x, .) is added
+    always:       no coefficient above gamma eta
+    (eq. 3)
+
+The expectation over j of what remains is (1 - eta lambda) f: the unbudgeted step. BOGD draws uniformly, p_i = 1/B.
+BOGD++ keeps large terms, p_i = 1 - s a_i sqrt(k(s_i, s_i)), s = (B - 1) / sum_i a_i sqrt(k(s_i, s_i)) (eq. 15, 16).
+
+Remarks. With several outputs a_i is the largest entry of the coefficient vector, which is scaled as a whole. Eq. 16
+is negative for a coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only
+shrunk) and the rest are weighted among themselves, until none is negative; the estimate stays unbiased, since that
+holds for any probabilities below 1. A coefficient of 0 gets p_i = 1, at no cost; several share it. A budget of 1 has
+nothing to rescale. The authors' scripts rescale all coefficients by the same factor instead of clipping each, and for
+multiclass and regression drop the oldest without rescaling; the paper's rule is used here for all tasks.
+
+Symbols: B budget, eta learning_rate, lambda regularization, gamma largest.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion, rng
+from .._compile import inlined
+from ..budgets import within
+from ..engine import Common, Shape, common, evaluate, lift, step
+from ..expansion import Expansion, KernelRow
+from ..gram import gram_matrix
+from ..kernels import KernelRecord
+from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..parameters import one_of, positive, whole
+from ._descent import Descent, DescentRecord, take_slope
+from ._expansion import ExpansionAlgorithm
+
+SAMPLING = {"uniform": "bogd", "nonuniform": "bogd++"}
+
+
+class BOGDRecord(NamedTuple):
+    kernel: KernelRecord
+    descent: DescentRecord
+    largest: float  # gamma
+    uniform: int
+
+
+class BOGDState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    own: np.ndarray  # (capacity,) sqrt(k(s_i, s_i))
+    generator: np.ndarray
+
+
+class BOGDScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+    sizes: np.ndarray  # (capacity,) a_i sqrt(k(s_i, s_i))
+    chances: np.ndarray  # (capacity,) p_i
+
+
+@dataclass
+class BOGD(Descent, ExpansionAlgorithm):
+    budget: int = 200
+    sampling: str = "nonuniform"
+    largest: float = 10.0
+
+    paper: ClassVar[str] = "Zhao et al. 2012"
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "ogd"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return SAMPLING[self.sampling]
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget)
+        one_of(tuple(SAMPLING), sampling=self.sampling)
+        positive(largest=self.largest)
+
+    @property
+    def capacity(self) -> int:
+        return self.budget
+
+    def lower(self, task: str, dtype: Any) -> BOGDRecord:
+        uniform = int(self.sampling == "uniform")
+        return BOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), float(self.largest), uniform)
+
+    def init(self, shape: Shape) -> BOGDState:
+        f, t = super().init(shape)
+        return BOGDState(f, t, np.zeros(self.budget), rng.generator(shape.seed))
+
+    def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
+        desk = common(shape.width, shape.n_outputs, shape.dtype)
+        return BOGDScratch(desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
+
+    def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
+        """Terms beyond the budget are removed, the smallest first."""
+        merged: BOGDState = super().merge(record, state, other, weight)
+        merged = merged._replace(f=within(merged.f, self.budget, self.budget), own=np.zeros_like(state.own))
+        merged.own[: int(merged.f.size)] = np.sqrt(np.abs(np.diag(gram_matrix(self.kernel, merged.f))))
+        return merged
+
+
+@inlined
+def largest_entry(f, i):
+    """a_i: the largest entry of a term's coefficient."""
+    top = 0.0
+    for k in range(f.coef.shape[0]):
+        top = max(top, abs(np.float64(f.coef[k, i])))
+    return top
+
+
+@inlined
+def find_chances(sizes, chances, n):
+    """Write p_i of eq. 16 into `chances`; terms for which it is negative get 0, the rest are weighted among themselves.
+
+    Ensures: 0 <= p_i <= 1, sum p_i = 1, and p_i < 1 unless sizes_i = 0 (or n = 1).
+    """
+    for i in range(n):
+        chances[i] = 1.0
+    again = True
+    while again:
+        again = False
+        count = 0
+        total = 0.0
+        for i in range(n):
+            if chances[i] > 0.0:
+                count += 1
+                total += sizes[i]
+        for i in range(n):
+            if chances[i] > 0.0:
+                chances[i] = 1.0 - (count - 1) * sizes[i] / total if total > 0.0 else 1.0 / count
+                if chances[i] <= 0.0:
+                    chances[i] = 0.0
+                    again = True
+
+
+@inlined
+def draw_slot(generator, chances, n):
+    """A slot drawn with these probabilities; one of positive probability whatever rounding does."""
+    u = rng.draw(generator)
+    slot = -1
+    for i in range(n):
+        if chances[i] > 0.0:
+            slot = i
+            u -= chances[i]
+            if u < 0.0:
+                break
+    return slot
+
+
+@inlined
+def clip(f, i, top):
+    """Scale term i so that no entry of it is above `top`."""
+    size = largest_entry(f, i)
+    if size > top:
+        for k in range(f.coef.shape[0]):
+            f.coef[k, i] *= top / size
+
+
+@lift.register(BOGDRecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(BOGDRecord)
+def _(record, state, scratch, x, scores):
+    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+
+
+@step.register(BOGDRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f, kernel = state.f, record.kernel
+    loss, eta, move = take_slope(record.descent, state.t, g, target, weight, scores)
+    shrink = 1.0 - eta * record.descent.regularization
+    n = f.size[()]
+    slot = n
+    if move > 0.0 and n == f.points.shape[1]:
+        chances = scratch.chances
+        if record.uniform == 1:
+            for i in range(n):
+                chances[i] = 1.0 / n
+        else:
+            for i in range(n):
+                scratch.sizes[i] = largest_entry(f, i) * state.own[i]
+            find_chances(scratch.sizes, chances, n)
+        slot = draw_slot(state.generator, chances, n)
+        for k in range(f.coef.shape[0]):
+            coef = f.coef[k]
+            for i in range(n):
+                coef[i] *= shrink / (1.0 - chances[i]) if i != slot else 0.0
+        for i in range(n):
+            clip(f, i, record.largest * eta)
+    elif shrink < 1.0:
+        expansion.scale(f, shrink)
+    if move > 0.0:
+        expansion.put(kernel, f, slot, x, -move, g)
+        clip(f, slot, record.largest * eta)
+        state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
+    return loss
