@@ -37,15 +37,17 @@ def first_result() -> list[Figure]:
 
 
 MEMORY = """
-import resource, sys
+import re, sys
 import kernelstream, kernelstream.evaluate, kernelstream.sources as sources
 from kernelstream import Learner, Regression
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def kilobytes(field):  # getrusage would give the parent's peak where that is higher
+    return int(re.search(field + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+before = kilobytes("VmRSS")
 source = sources.open_source(sys.argv[1])
 learner = Learner(kernelstream.make("fogd", n_components=100), Regression())
 source = sources.Scaled(source, sources.fit_scaling(source, "standard"))
 trace = kernelstream.evaluate.prequential(learner, source)
-print(learner.n_seen, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(learner.n_seen, (kilobytes("VmHWM") - before) / 1024)
 """
 
 
