@@ -89,16 +89,19 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", **_OPTIONS)(function)
 
 
-def by_record(declaration: Callable[..., Any]) -> Any:
+def by_record(declaration: Callable[..., Any], *, default: Callable[..., Any] | None = None) -> Any:
     """A function whose body is chosen by the record type of its first argument, at compile time.
 
-    ``@declaration.register(Record)`` adds a body.
+    ``@declaration.register(Record)`` adds a body; `default` stands in where there is none.
     """
     bodies: dict[type | None, Callable[..., Any]] = {}
 
     @functools.wraps(declaration)
     def dispatch(first: Any, *rest: Any) -> Any:
-        return bodies[type(first)](first, *rest)
+        body = bodies.get(type(first), default)
+        if body is None:
+            raise TypeError(f"{declaration.__name__} has no body for {type(first).__name__}")
+        return body(first, *rest)
 
     def register(record: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,7 +111,7 @@ def by_record(declaration: Callable[..., Any]) -> Any:
         return add
 
     def choose(first: Any, *rest: Any) -> Any:
-        return bodies.get(getattr(first, "instance_class", None))
+        return bodies.get(getattr(first, "instance_class", None), default)
 
     dispatch.register = register  # type: ignore[attr-defined]
     overload(dispatch, strict=False, jit_options=_OPTIONS)(choose)

@@ -106,9 +106,11 @@ class Algorithm(Parameters):
         raise NotImplementedError
 
 
-@by_record
-def lift(record, state, scratch, block, start, stop):
-    """Compute for the rows start .. stop-1 what does not depend on the model being learned."""
+def _lift(record, state, scratch, block, start, stop):
+    """Compute for the rows start .. stop-1 what does not depend on the model being learned; nothing, unless said."""
+
+
+lift = by_record(_lift, default=_lift)
 
 
 @by_record

@@ -12,9 +12,10 @@ import numpy as np
 
 from .. import expansion
 from .._compile import inlined
+from ..budgets import spread_over
 from ..engine import Common, Shape, common
 from ..expansion import KernelRow
-from ..gram import factor, forward, gram_matrix
+from ..gram import backward, factor, forward, gram_matrix, grow
 from ..kernels import Kernel
 from ..rows import Spread, spread
 from ..state import ModelFileError
@@ -69,6 +70,23 @@ def check_factor(state: Any) -> Any:
     if not (np.diag(state.factor)[:n] > 0).all():
         raise ModelFileError("The file's Cholesky factor has a diagonal entry that is not positive.")
     return state
+
+
+@inlined
+def add_or_spread(kernel, f, L, x, length, g, scratch):
+    """f = f + length * g k(x, .): as a new term, or over the dictionary where x lies in its span.
+
+    Return whether the dictionary grew.
+    """
+    n = f.size[()]
+    residual = find_residual(kernel, f, L, x, scratch)
+    if residual == 0.0:
+        backward(L, n, scratch.half, scratch.coordinates)
+        spread_over(f, length, g, scratch.coordinates)
+        return False
+    grow(L, n, scratch.half, residual)
+    expansion.add(kernel, f, x, length, g)
+    return True
 
 
 @inlined

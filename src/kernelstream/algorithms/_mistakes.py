@@ -20,7 +20,7 @@ from ..losses import (
     any_slope,
     slope,
 )
-from ..parameters import at_least, positive
+from ..parameters import at_least, positive, whole
 from ._expansion import ExpansionAlgorithm
 
 
@@ -54,6 +54,24 @@ class MistakeDriven(ExpansionAlgorithm):
     def mistakes(self, task: str, dtype: Any) -> MistakeRecord:
         loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else PerceptronLoss()
         return MistakeRecord(self.kernel.lower(dtype), loss.lower(task, dtype), float(self.learning_rate))
+
+
+@dataclass
+class MistakesOnBudget(MistakeDriven):
+    """A mistake-driven learner that keeps at most `budget` points."""
+
+    budget: int = 200
+
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "perceptron"
+
+    def check(self) -> None:
+        super().check()
+        whole(1, budget=self.budget)
+
+    @property
+    def capacity(self) -> int | None:
+        return self.budget
 
 
 @inlined

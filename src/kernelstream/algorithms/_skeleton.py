@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .. import expansion
-from ..engine import evaluate, lift, step
+from ..engine import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import REGRESSION, LossRecord, Squared, slope
 from ..parameters import positive
@@ -56,9 +56,8 @@ class Skeleton(ExpansionAlgorithm):
         return SkeletonRecord(self.kernel.lower(dtype), Squared().lower(task, dtype), float(self.learning_rate))
 
 
-@lift.register(SkeletonRecord)
-def _(record, state, scratch, block, start, stop):
-    """Before a chunk of rows: what does not depend on the model, such as features of a fixed map. Here nothing does."""
+# What does not depend on the model, such as features of a fixed map, is computed for a chunk of rows at once by
+# `@lift.register(SkeletonRecord)`, as in FOGD. Here there is nothing of the kind, so it is left out.
 
 
 @evaluate.register(SkeletonRecord)

@@ -33,7 +33,7 @@ import numpy as np
 from .. import expansion, rng
 from .._compile import inlined
 from ..budgets import within
-from ..engine import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
 from ..kernels import KernelRecord
@@ -166,11 +166,6 @@ def clip(f, i, top):
     if size > top:
         for k in range(f.coef.shape[0]):
             f.coef[k, i] *= top / size
-
-
-@lift.register(BOGDRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(BOGDRecord)

@@ -25,18 +25,18 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion
-from ..budgets import project_out, spread_over, within
-from ..engine import Shape, evaluate, lift, step
+from ..budgets import project_out, within
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..gram import backward, factor, gram_matrix, grow, inverse_diagonal
+from ..gram import factor, gram_matrix, inverse_diagonal
 from ..parameters import one_of, whole
 from ._dictionary import (
     DictionaryScratch,
+    add_or_spread,
     check_factor,
     check_positive_definite,
     dictionary_scratch,
     factor_of,
-    find_residual,
 )
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
@@ -124,16 +124,11 @@ class BPA(PassiveAggressive):
         return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
 
 
-def _no_lift(record, state, scratch, block, start, stop):
-    pass
-
-
 def _evaluate(record, state, scratch, x, scores):
     expansion.evaluate(record.aggressive.kernel, state.f, x, scratch.row, scores)
 
 
 for _record in (SimpleRecord, NearestRecord, BPAProjectionRecord):
-    lift.register(_record)(_no_lift)
     evaluate.register(_record)(_evaluate)
 
 
@@ -172,19 +167,14 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau == 0.0:
         return loss
-    n = f.size[()]
-    residual = find_residual(kernel, f, L, x, scratch)
-    if residual == 0.0:
-        backward(L, n, scratch.half, scratch.coordinates)
-        spread_over(f, -tau, g, scratch.coordinates)
+    if not add_or_spread(kernel, f, L, x, -tau, g, scratch):
         return loss
-    grow(L, n, scratch.half, residual)
-    expansion.add(kernel, f, x, -tau, g)
-    if n + 1 == f.points.shape[1]:
+    n = f.size[()]
+    if n == f.points.shape[1]:
         r = 0
         least = math.inf
-        for i in range(n):
-            lost = expansion.square(f, i) / inverse_diagonal(L, n + 1, i, scratch.half)
+        for i in range(n - 1):
+            lost = expansion.square(f, i) / inverse_diagonal(L, n, i, scratch.half)
             if lost < least:
                 least = lost
                 r = i

@@ -32,22 +32,21 @@ from ..budgets import (
     project_out,
     random_slot,
     smallest_slot,
-    spread_over,
     within,
 )
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..gram import backward, factor, grow
+from ..gram import factor
 from ..kernels import Gaussian
 from ..merging import table
 from ..parameters import one_of, whole
 from ._dictionary import (
     DictionaryScratch,
+    add_or_spread,
     check_factor,
     check_positive_definite,
     dictionary_scratch,
     factor_of,
-    find_residual,
 )
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
@@ -151,16 +150,11 @@ def add_degradation(record, state, lost):
     state.degradation[()] += lost * unit * unit
 
 
-def _no_lift(record, state, scratch, block, start, stop):
-    pass
-
-
 def _evaluate(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
 
 
 for _record in (RemovalRecord, ProjectionRecord, MergingRecord):
-    lift.register(_record)(_no_lift)
     evaluate.register(_record)(_evaluate)
 
 
@@ -200,15 +194,10 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    n = f.size[()]
-    residual = find_residual(kernel, f, L, x, scratch)
-    if residual == 0.0:
-        backward(L, n, scratch.half, scratch.coordinates)
-        spread_over(f, -length, g, scratch.coordinates)
+    if not add_or_spread(kernel, f, L, x, -length, g, scratch):
         return loss
-    grow(L, n, scratch.half, residual)
-    expansion.add(kernel, f, x, -length, g)
-    if n + 1 == f.points.shape[1]:
+    n = f.size[()]
+    if n == f.points.shape[1]:
         add_degradation(record, state, project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half))
     return loss
 

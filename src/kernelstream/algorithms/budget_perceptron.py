@@ -20,11 +20,10 @@ import numpy as np
 
 from .. import expansion
 from ..budgets import within
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import gram_matrix
-from ..parameters import whole
-from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
 class BudgetPerceptronRecord(NamedTuple):
@@ -39,17 +38,9 @@ class BudgetPerceptronState(NamedTuple):
 
 
 @dataclass
-class BudgetPerceptron(MistakeDriven):
-    budget: int = 200
-
+class BudgetPerceptron(MistakesOnBudget):
     name: ClassVar[str] = "budget-perceptron"
     paper: ClassVar[str] = "Crammer, Kandola, Singer 2003"
-    bounded: ClassVar[bool] = True
-    parent: ClassVar[str | None] = "perceptron"
-
-    def check(self) -> None:
-        super().check()
-        whole(1, budget=self.budget)
 
     @property
     def capacity(self) -> int:
@@ -79,11 +70,6 @@ class BudgetPerceptron(MistakeDriven):
         at_points[:, :n] = merged.f.coef[:, :n].astype(np.float64) @ gram
         own[:n] = np.diag(gram)
         return merged._replace(at_points=at_points, own=own)
-
-
-@lift.register(BudgetPerceptronRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(BudgetPerceptronRecord)

@@ -26,11 +26,10 @@ import numpy as np
 from .. import expansion
 from .._compile import inlined
 from ..budgets import oldest_slot
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..losses import REGRESSION
-from ..parameters import whole
-from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
 class ForgetronRecord(NamedTuple):
@@ -47,21 +46,9 @@ class ForgetronState(NamedTuple):
 
 
 @dataclass
-class Forgetron(MistakeDriven):
-    budget: int = 200
-
+class Forgetron(MistakesOnBudget):
     name: ClassVar[str] = "forgetron"
     paper: ClassVar[str] = "Dekel, Shalev-Shwartz, Singer 2008"
-    bounded: ClassVar[bool] = True
-    parent: ClassVar[str | None] = "perceptron"
-
-    def check(self) -> None:
-        super().check()
-        whole(1, budget=self.budget)
-
-    @property
-    def capacity(self) -> int:
-        return self.budget
 
     def lower(self, task: str, dtype: Any) -> ForgetronRecord:
         return ForgetronRecord(self.mistakes(task, dtype), 1.0 if task == REGRESSION else float(self.learning_rate))
@@ -108,11 +95,6 @@ def shrinkage(delta, mu, room):
     if psi(1.0, delta, mu) <= room or discriminant < 0.0:
         return 1.0
     return 2.0 * room / (b + math.sqrt(discriminant))  # the smaller positive root, without cancellation
-
-
-@lift.register(ForgetronRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(ForgetronRecord)

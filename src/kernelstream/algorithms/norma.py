@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import expansion
 from ..budgets import oldest_slot
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_loss, slope
@@ -104,11 +104,6 @@ class NORMA(ExpansionAlgorithm):
         raised = (1.0 - weight) * state.raised + weight * other.raised
         merged: NORMAState = super().merge(record, state, other, weight)
         return merged._replace(raised=np.asarray(raised), oldest=np.zeros((), np.int64))
-
-
-@lift.register(NORMARecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(NORMARecord)

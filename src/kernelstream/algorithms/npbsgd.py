@@ -19,19 +19,19 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion, rng
-from ..budgets import project_out, smallest_slot, spread_over, within
-from ..engine import Shape, evaluate, lift, step
+from ..budgets import project_out, smallest_slot, within
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..gram import backward, factor, grow
+from ..gram import factor
 from ..parameters import at_least, whole
 from ..state import ModelFileError, restored
 from ._dictionary import (
     DictionaryScratch,
+    add_or_spread,
     check_factor,
     check_positive_definite,
     dictionary_scratch,
     factor_of,
-    find_residual,
 )
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
@@ -106,11 +106,6 @@ class NPBSGD(RegularisedRisk):
         return merged._replace(f=f, limit=np.array(limit), factor=factor_of(self.kernel, f, limit + 1))
 
 
-@lift.register(NPBSGDRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
-
-
 @evaluate.register(NPBSGDRecord)
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
@@ -123,15 +118,10 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    n = f.size[()]
-    residual = find_residual(kernel, f, L, x, scratch)
-    if residual == 0.0:
-        backward(L, n, scratch.half, scratch.coordinates)
-        spread_over(f, -length, g, scratch.coordinates)
+    if not add_or_spread(kernel, f, L, x, -length, g, scratch):
         return loss
-    grow(L, n, scratch.half, residual)
-    expansion.add(kernel, f, x, -length, g)
-    if n + 1 > state.limit[()]:
+    n = f.size[()]
+    if n > state.limit[()]:
         if rng.draw(state.generator) < record.growth / state.t[()]:
             state.limit[()] += 1
             scratch.common.halt[()] = state.limit[()] == f.points.shape[1]

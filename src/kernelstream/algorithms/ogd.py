@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .. import expansion
-from ..engine import evaluate, lift, step
+from ..engine import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
@@ -36,11 +36,6 @@ class OGD(Descent, ExpansionAlgorithm):
 
     def lower(self, task: str, dtype: Any) -> OGDRecord:
         return OGDRecord(self.kernel.lower(dtype), self.descent(task, dtype))
-
-
-@lift.register(OGDRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(OGDRecord)

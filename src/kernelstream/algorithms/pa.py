@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .. import expansion
-from ..engine import evaluate, lift, step
+from ..engine import evaluate, step
 from ..parameters import one_of
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
@@ -37,11 +37,6 @@ class PA(PassiveAggressive):
 
     def lower(self, task: str, dtype: Any) -> PARecord:
         return PARecord(self.aggressive(task, dtype, self.variant))
-
-
-@lift.register(PARecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(PARecord)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .. import expansion
-from ..engine import evaluate, lift, step
+from ..engine import evaluate, step
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 
@@ -29,11 +29,6 @@ class Pegasos(RegularisedRisk):
 
     def lower(self, task: str, dtype: Any) -> PegasosRecord:
         return PegasosRecord(self.risk(task, dtype))
-
-
-@lift.register(PegasosRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(PegasosRecord)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from .. import expansion
-from ..engine import evaluate, lift, step
+from ..engine import evaluate, step
 from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
 
 
@@ -30,11 +30,6 @@ class Perceptron(MistakeDriven):
 
     def lower(self, task: str, dtype: Any) -> PerceptronRecord:
         return PerceptronRecord(self.mistakes(task, dtype))
-
-
-@lift.register(PerceptronRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(PerceptronRecord)

@@ -23,11 +23,11 @@ import numpy as np
 
 from .. import expansion
 from ..budgets import spread_over
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import backward, factor, grow
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
-from ..parameters import at_least, whole
+from ..parameters import at_least
 from ._dictionary import (
     DictionaryScratch,
     check_factor,
@@ -36,7 +36,7 @@ from ._dictionary import (
     factor_of,
     find_residual,
 )
-from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
 class ProjectronRecord(NamedTuple):
@@ -53,13 +53,11 @@ class ProjectronState(NamedTuple):
 
 
 @dataclass
-class Projectron(MistakeDriven):
-    budget: int = 200
+class Projectron(MistakesOnBudget):
     threshold: float = 0.0
     aggressive: bool = False
 
     paper: ClassVar[str] = "Orabona, Keshet, Caputo 2009"
-    bounded: ClassVar[bool] = True
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -75,13 +73,8 @@ class Projectron(MistakeDriven):
 
     def check(self) -> None:
         super().check()
-        whole(1, budget=self.budget)
         at_least(0.0, threshold=self.threshold)
         check_positive_definite(self.kernel)
-
-    @property
-    def capacity(self) -> int:
-        return self.budget
 
     def lower(self, task: str, dtype: Any) -> ProjectronRecord:
         mistakes = self.mistakes(task, dtype)
@@ -101,11 +94,6 @@ class Projectron(MistakeDriven):
     def merge(self, record: Any, state: ProjectronState, other: ProjectronState, weight: float) -> ProjectronState:
         merged = super().merge(record, state, other, weight)
         return merged._replace(factor=factor_of(self.kernel, merged.f, self.budget))
-
-
-@lift.register(ProjectronRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(ProjectronRecord)

@@ -14,10 +14,9 @@ import numpy as np
 
 from .. import expansion, rng
 from ..budgets import random_slot
-from ..engine import Shape, evaluate, lift, step
+from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..parameters import whole
-from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
+from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
 class RBPRecord(NamedTuple):
@@ -31,21 +30,9 @@ class RBPState(NamedTuple):
 
 
 @dataclass
-class RBP(MistakeDriven):
-    budget: int = 200
-
+class RBP(MistakesOnBudget):
     name: ClassVar[str] = "rbp"
     paper: ClassVar[str] = "Cavallanti et al. 2007"
-    bounded: ClassVar[bool] = True
-    parent: ClassVar[str | None] = "perceptron"
-
-    def check(self) -> None:
-        super().check()
-        whole(1, budget=self.budget)
-
-    @property
-    def capacity(self) -> int:
-        return self.budget
 
     def lower(self, task: str, dtype: Any) -> RBPRecord:
         return RBPRecord(self.mistakes(task, dtype))
@@ -53,11 +40,6 @@ class RBP(MistakeDriven):
     def init(self, shape: Shape) -> RBPState:
         f, t = super().init(shape)
         return RBPState(f, t, rng.generator(shape.seed))
-
-
-@lift.register(RBPRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(RBPRecord)

@@ -26,7 +26,7 @@ import numpy as np
 
 from .. import expansion
 from .._compile import inlined
-from ..engine import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
 from ..kernels import MANHATTAN, KernelRecord
@@ -172,11 +172,6 @@ def ascend(record, state, at_points):
                 row = state.gram[i]
                 for b in range(n):
                     at_points[b] += change * row[b]
-
-
-@lift.register(TVMRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
 
 
 @evaluate.register(TVMRecord)

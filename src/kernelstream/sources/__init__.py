@@ -15,6 +15,7 @@ from .base import (
 )
 from .bundled import BUNDLED, bundled
 from .delimited import DelimitedSource
+from .generators import GENERATED, Multidist
 from .libsvm import LibsvmSource
 from .npz import NpzSource
 from .transform import Scaled, Scaling, Shuffled, fit_scaling
@@ -25,6 +26,7 @@ __all__ = [
     "LabelledBlock",
     "LibsvmSource",
     "Matrix",
+    "Multidist",
     "NpzSource",
     "Scaled",
     "Scaling",
@@ -45,16 +47,19 @@ def open_source(
     label: int | str = -1,
     zero_based: bool = False,
 ) -> Source:
-    """The source that a file's suffix asks for, or one of scikit-learn's bundled data sets by name.
+    """The source that a file's suffix asks for, or by name one of scikit-learn's bundled data sets or a generator.
 
     `label` is the label's column in a CSV file, by position or name; `zero_based` says that a LIBSVM file counts its
     features from 0. Formats without the question ignore the answer.
     """
     if path in BUNDLED:
         return bundled(str(path), block_rows=block_rows)
+    if path in GENERATED:
+        return GENERATED[str(path)](block_rows=block_rows)
     file = Path(path)
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {str(file)!r}, and the built-in names are {', '.join(BUNDLED)}")
+        names = ", ".join([*BUNDLED, *GENERATED])
+        raise FileNotFoundError(f"there is no file {str(file)!r}, and the built-in names are {names}")
     suffix = format_suffix(file)
     if suffix in _LIBSVM_SUFFIXES:
         return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based)
