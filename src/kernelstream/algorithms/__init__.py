@@ -21,6 +21,7 @@ from .pegasos import Pegasos
 from .perceptron import Perceptron
 from .projectron import Projectron
 from .rbp import RBP
+from .rrf import RRF
 from .tvm import TVM
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "OGD",
     "PA",
     "RBP",
+    "RRF",
     "TVM",
     "BudgetPerceptron",
     "DualSGD",
@@ -52,6 +54,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     for spec in (
         FOGD(),
         NOGD(),
+        RRF(),
         DualSGD(),
         Perceptron(),
         OGD(),
