@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from .algorithms import (
     ALGORITHMS,
+    AVM,
     BOGD,
     BPA,
     BSGD,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "AVM",
     "BOGD",
     "BPA",
     "BSGD",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import Algorithm
+from .avm import AVM
 from .bogd import BOGD
 from .bpa import BPA
 from .bsgd import BSGD
@@ -26,6 +27,7 @@ from .tvm import TVM
 
 __all__ = [
     "ALGORITHMS",
+    "AVM",
     "BOGD",
     "BPA",
     "BSGD",
@@ -76,6 +78,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         BSGD(maintenance="projection"),
         BSGD(maintenance="merging"),
         NPBSGD(),
+        AVM(),
         TVM(),
     )
 }

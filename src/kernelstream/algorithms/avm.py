@@ -1,0 +1,417 @@
+"""AVM: Pegasos in which a row is replaced by the core point of the cell that it falls into.
+
+Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online Learning (2017), Alg. 2-5.
+
+    f <- (1 - 1/t) f - (1 / (lambda t)) l'(f(x), y) k(c, .)
+    c = the core point of x's cell if Z_t = 1, x itself if Z_t = 0;  P(Z_t = 1) = max(0, 1 - beta / t^rho)
+    squared loss, lambda <= 1: then f is projected on the ball of radius max |y| / sqrt(lambda)
+
+    sphere       x is in the cell of its nearest core point c when ||x - c|| < delta / 2               (Alg. 3)
+    rectangle    x is in the first cell opened of those with max_j |x_j - c_j| < delta / sqrt(d)       (Alg. 4)
+    A row in no cell opens one and is its core point.
+
+    last         the function shown is f_t, after t rounds
+    average      (1/t) sum_{s <= t} f_s
+    suffix       the mean of the newest f_s, between a share alpha and alpha (2 - alpha) of all rounds
+
+Remarks. f is kept as (1 / (lambda t)) sum_i b_i k(c_i, .), see `_risk`. Cells are as wide in the input space whatever
+the kernel. `coverage` is the paper's delta, a diameter; `delta` in the authors' scripts is a radius, half of it. As
+printed, a rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time.
+Every row with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move: its
+coefficient is 0 until a row of its cell moves f. A row with Z_t = 0 that moves f is stored and so the core point of a
+cell too, even inside another: cells and stored points are the same in number. The default beta = 0 always
+approximates, as in the paper's experiments; then core points are delta / 2 apart and a bounded domain has room for
+finitely many, so that memory, which doubles as it fills, stays bounded. Z_t is drawn when beta > 0, in rounds of
+positive weight. max |y| is over the targets learned so far; ||f||^2 is kept, O(size) a round. After a merge the core
+points of both remain.
+Averages share the core points. With h = sum 1/s over the window, lambda times the sum of its f_s is
+sum_i (b_i h - c_i) k(c_i, .) where a change of b_i by e adds e h to c_i, h before that round: O(1) a round. Windows are
+over f after each round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut
+off exactly: two windows run, and when the younger is a share alpha of all rounds it becomes the one shown.
+
+Symbols: delta coverage, lambda regularization, beta beta, rho rho, alpha suffix.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import expansion, rng
+from .._compile import compiled, inlined
+from ..engine import Common, Shape, common, evaluate, lift, step
+from ..expansion import Expansion, KernelRow, dot
+from ..gram import gram_matrix
+from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
+from ..losses import Squared, as_loss
+from ..parameters import at_least, one_of, positive
+from ..rows import Row, Spread, spread
+from ..state import restored
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+
+CELLS = ("sphere", "rectangle")
+OUTPUTS = ("last", "average", "suffix")
+SPHERE, RECTANGLE = range(2)
+LAST, AVERAGE, SUFFIX = range(3)
+
+# Kernels that fall with the distance: the largest kernel value is the nearest point's.
+FALLING = (Gaussian, Cauchy, Matern)
+
+
+class AVMRecord(NamedTuple):
+    risk: RiskRecord
+    distance: KernelRecord  # whose "kernel value" is the squared distance
+    inside: float  # points with larger kernel values have x in their cell; infinite when kernel values do not tell
+    cells: int  # place in CELLS
+    coverage: float
+    beta: float
+    rho: float
+    projects: int
+    output: int  # place in OUTPUTS
+    suffix: float
+
+
+class AVMState(NamedTuple):
+    f: Expansion
+    t: np.ndarray  # rounds so far, 0-d
+    generator: np.ndarray
+    norm: np.ndarray  # (lambda t)^2 ||f||^2, 0-d; kept where f is projected
+    largest: np.ndarray  # max |y|, 0-d; likewise
+    older: np.ndarray  # (K, capacity) c of the window that is shown; without an average empty
+    younger: np.ndarray  # (K, capacity) c of the window that will be shown; suffix only
+    start: np.ndarray  # (2,) rounds before the older and the younger window
+    harmonic: np.ndarray  # (2,) their h
+
+
+class AVMScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+    stored: Spread  # where a stored point, or a sparse row, is written out
+    current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
+    folded: np.ndarray  # (capacity,) where `largest_of` works
+
+
+@dataclass
+class AVM(RegularisedRisk):
+    """coverage: diameter of a cell. cells: "sphere" or "rectangle". output: "last", "average" or "suffix".
+
+    suffix: the share of all rounds that output="suffix" averages over.
+    beta, rho: row t is stored as it is with probability min(1, beta / t^rho).
+    """
+
+    coverage: float = 1.0
+    cells: str = "sphere"
+    output: str = "last"
+    suffix: float = 0.5
+    beta: float = 0.0
+    rho: float = 1.0
+
+    name: ClassVar[str] = "avm"
+    paper: ClassVar[str] = "Le et al. 2017"
+    bounded: ClassVar[bool] = False
+
+    def check(self) -> None:
+        super().check()
+        positive(coverage=self.coverage, suffix=self.suffix, rho=self.rho)
+        at_least(0.0, beta=self.beta)
+        one_of(CELLS, cells=self.cells)
+        one_of(OUTPUTS, output=self.output)
+        if self.suffix >= 1.0:
+            raise ValueError(f'suffix={self.suffix!r} must be less than 1; output="average" averages all rounds.')
+
+    def lower(self, task: str, dtype: Any) -> AVMRecord:
+        return AVMRecord(
+            self.risk(task, dtype),
+            Linear().lower(dtype)._replace(metric=SQUARED_DISTANCE),
+            surely_inside(self.kernel, self.coverage / 2.0, dtype),
+            CELLS.index(self.cells),
+            float(self.coverage),
+            float(self.beta),
+            float(self.rho),
+            int(isinstance(as_loss(self.loss), Squared) and self.regularization <= 1.0),
+            OUTPUTS.index(self.output),
+            float(self.suffix),
+        )
+
+    def init(self, shape: Shape) -> AVMState:
+        f, t = super().init(shape)
+        none = np.zeros((shape.n_outputs, 0), shape.dtype)
+        start, harmonic = np.zeros(2, np.int64), np.zeros(2)
+        state = AVMState(f, t, rng.generator(shape.seed), np.zeros(()), np.zeros(()), none, none, start, harmonic)
+        return self.fitted(state)
+
+    def fitted(self, state: AVMState) -> AVMState:
+        """The state with windows of the shape of f's coefficients."""
+        k, room = state.f.coef.shape
+        older = resized(state.older, k, room if self.output != "last" else 0)
+        return state._replace(older=older, younger=resized(state.younger, k, room if self.output == "suffix" else 0))
+
+    def scratch(self, state: AVMState, shape: Shape) -> AVMScratch:
+        desk = common(shape.width, shape.n_outputs, shape.dtype)
+        current = np.zeros(shape.n_outputs, shape.dtype)
+        stored, row = spread(shape.width, shape.dtype), expansion.kernel_row(state.f)
+        return AVMScratch(desk, row, stored, current, np.zeros_like(row.values))
+
+    def prepare(self, record: Any, state: AVMState) -> AVMState:
+        ready: AVMState = super().prepare(record, state)
+        return state if ready is state else self.fitted(ready)
+
+    def grow(self, state: AVMState, shape: Shape) -> AVMState:
+        return self.fitted(super().grow(state, shape))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AVMState:
+        points = arrays.get("f.points", np.zeros((0, 0)))
+        template = self.init(shape)
+        template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
+        state: AVMState = restored(self.fitted(template), arrays)
+        expansion.check_size(state.f)
+        return state
+
+    def attributes(self, state: AVMState) -> dict[str, Any]:
+        """cells: how many there are. average: (n, K) coefficients of the mean that is shown, where one is."""
+        found = {**super().attributes(state), "cells": int(state.f.size)}
+        if self.output != "last":
+            found["average"] = (means(state, 0) / self.regularization).T
+        return found
+
+    def merge(self, record: Any, state: AVMState, other: AVMState, weight: float) -> AVMState:
+        """The core points of both; the windows of both, counted as one."""
+        merged: AVMState = super().merge(record, state, other, weight)
+        merged = self.fitted(merged._replace(start=state.start + other.start, harmonic=state.harmonic.copy()))
+        n = int(merged.f.size)
+        for w, window in enumerate((merged.older, merged.younger)):
+            if window.shape[1] > 0:
+                mean = np.hstack([(1.0 - weight) * means(state, w), weight * means(other, w)])
+                rounds = int(merged.t) - int(merged.start[w])
+                window[:, :n] = merged.f.coef[:, :n] * merged.harmonic[w] - rounds * mean
+        norm = np.zeros(())
+        if record.projects and n > 0:
+            b = merged.f.coef[:, :n].astype(np.float64)
+            norm = np.array((b @ gram_matrix(self.kernel, merged.f) * b).sum())
+        return merged._replace(norm=norm, largest=np.maximum(state.largest, other.largest))
+
+
+def resized(window: np.ndarray, n_outputs: int, room: int) -> np.ndarray:
+    """The window with zeros for what is new."""
+    larger = np.zeros((n_outputs, room), window.dtype)
+    larger[: window.shape[0], : window.shape[1]] = window
+    return larger
+
+
+def means(state: AVMState, window: int) -> np.ndarray:
+    """(K, n) lambda times the coefficients of a window's mean."""
+    n, c = int(state.f.size), (state.older, state.younger)[window]
+    total = state.f.coef[:, :n].astype(np.float64) * state.harmonic[window] - c[:, :n]
+    return np.asarray(total / max(1, int(state.t) - int(state.start[window])))
+
+
+def surely_inside(kernel: Kernel, radius: float, dtype: Any) -> float:
+    """The kernel value just inside the radius; infinite where kernel values do not tell which of two points is nearer.
+
+    They do not where rounding makes them equal: the radius is far below the kernel's width, or far above it.
+    """
+    if not isinstance(kernel, FALLING):
+        return math.inf
+    row = np.array([0.0, 0.99 * radius**2, radius**2], dtype)
+    kernel.formula(kernel.lower(dtype).constants, row)
+    info = np.finfo(row.dtype)
+    # The 0.99 should be worth more than the rounding of a kernel value, some 64 units: 2^14 / 100 of them.
+    tells = row[2] <= row[0] * (1.0 - 2.0**14 * info.eps) and row[2] >= info.tiny / info.eps
+    return float(row[1]) if tells else math.inf
+
+
+@lift.register(AVMRecord)
+def _(record, state, scratch, block, start, stop):
+    pass
+
+
+@evaluate.register(AVMRecord)
+def _(record, state, scratch, x, scores):
+    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+    n, t = state.f.size[()], state.t[()]
+    for k in range(scores.shape[0]):
+        scratch.current[k] = scores[k]
+        if record.output != LAST and t > 0:
+            c = dot(state.older[k, :n], scratch.row.values[:n]) / record.risk.regularization
+            scores[k] = (state.harmonic[0] * t * scores[k] - c) / (t - state.start[0])
+
+
+@step.register(AVMRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    f = state.f
+    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scratch.current)
+    n = f.size[()]
+    near = weight > 0.0 and approximates(record, state)
+    if near or length > 0.0:
+        i = cell_of(record, f, x, scratch, length) if near else n
+        if record.projects != 0 and length > 0.0:
+            count_norm(record, state, scratch, i, x, length)
+        if i == n:
+            expansion.add(record.risk.kernel, f, x, 0.0, g)
+            scratch.common.halt[()] = n + 1 == f.points.shape[1]
+        if length > 0.0:
+            for k in range(g.shape[0]):
+                change(record, state, k, i, -length * g[k])
+        if record.projects != 0 and length > 0.0:
+            state.largest[()] = max(state.largest[()], abs(target))
+            project(record, state)
+    if record.output != LAST:
+        end_round(record, state)
+    return loss
+
+
+@inlined
+def approximates(record, state):
+    """Z_t."""
+    if record.beta == 0.0:
+        return True
+    return rng.draw(state.generator) < 1.0 - record.beta / np.float64(state.t[()]) ** record.rho
+
+
+@inlined
+def change(record, state, k, i, e):
+    """b_i += e, in this round and all later ones."""
+    state.f.coef[k, i] += e
+    if record.output != LAST:
+        state.older[k, i] += e * state.harmonic[0]
+    if record.output == SUFFIX:
+        state.younger[k, i] += e * state.harmonic[1]
+
+
+@inlined
+def end_round(record, state):
+    """Count f_t in both windows; show the younger one when it is long enough."""
+    t = state.t[()]
+    for w in range(2):
+        state.harmonic[w] += 1.0 / t
+    if record.output == SUFFIX and state.start[1] <= (1.0 - record.suffix) * t:
+        state.start[0], state.harmonic[0] = state.start[1], state.harmonic[1]
+        state.start[1], state.harmonic[1] = t, 0.0
+        for k in range(state.older.shape[0]):
+            for i in range(state.f.size[()]):
+                state.older[k, i] = state.younger[k, i]
+                state.younger[k, i] = 0
+
+
+@compiled
+def count_norm(record, state, scratch, i, x, length):
+    """norm = ||sum_j b_j k(c_j, .) - length g k(c, .)||^2, with c = c_i, or x where i is the next free place."""
+    f, kernel, g = state.f, record.risk.kernel, scratch.common.slope
+    n = f.size[()]
+    point = x
+    if i < n:
+        point = expansion.stored(f, i, scratch.stored)
+        expansion.kernel_values(kernel, f, point, scratch.row)
+    own = expansion.own_value(kernel, point, scratch.row)
+    for k in range(g.shape[0]):
+        e = -length * g[k]
+        if i < n:
+            inner = np.float64(dot(f.coef[k, :n], scratch.row.values[:n]))
+        else:
+            inner = scratch.current[k] * record.risk.regularization * (state.t[()] - 1)
+        state.norm[()] += e * (2.0 * inner + e * own)
+
+
+@compiled
+def project(record, state):
+    """Scale f down to the ball when it is outside."""
+    f, regularization = state.f, record.risk.regularization
+    border = state.largest[()] * math.sqrt(regularization) * state.t[()]  # the radius, in units of b
+    if state.norm[()] > border * border:
+        factor = border / math.sqrt(state.norm[()])
+        for k in range(f.coef.shape[0]):
+            for i in range(f.size[()]):
+                change(record, state, k, i, (factor - 1.0) * f.coef[k, i])
+        state.norm[()] = border * border
+
+
+@compiled
+def cell_of(record, f, x, scratch, length):
+    """The cell that x lies in, any of several when length is 0; the next free place when it lies in none.
+
+    Requires: scratch.row holds the kernel values of x. They may be overwritten.
+    """
+    n, values = f.size[()], scratch.row.values
+    if n == 0:
+        return n
+    if record.cells == RECTANGLE:
+        largest_differences(f, written_out(x, scratch.stored), values)
+        side = record.coverage / math.sqrt(f.points.shape[0])
+        for i in range(n):
+            if values[i] < side:
+                return i
+        return n
+    by_kernel = record.inside < math.inf
+    if not by_kernel:
+        expansion.kernel_values(record.distance, f, written_out(x, scratch.stored), scratch.row)
+        for i in range(n):
+            values[i] = -values[i]
+    largest = largest_of(values, n, scratch.folded)
+    sure = largest > record.inside
+    if sure and length == 0.0:
+        return 0
+    i = 0
+    while values[i] != largest:
+        i += 1
+    if sure:
+        return i
+    square = squared_distance(f, i, x) if by_kernel else -np.float64(values[i])
+    return i if square < 0.25 * record.coverage * record.coverage else n
+
+
+@inlined
+def written_out(x, spread):
+    """x with every feature present."""
+    for a in range(spread.values.shape[0]):
+        spread.values[a] = 0
+    for p in range(x.indices.shape[0]):
+        spread.values[x.indices[p]] = x.values[p]
+    return Row(spread.indices, spread.values, x.place)
+
+
+@inlined
+def largest_differences(f, x, values):
+    """values[i] = max_a |x_a - point_i,a|. Requires: x has every feature."""
+    n = f.size[()]
+    for i in range(n):
+        values[i] = 0
+    for a in range(f.points.shape[0]):
+        v, z = x.values[a], f.points[a, :n]
+        for i in range(n):
+            gap = abs(z[i] - v)
+            values[i] = gap if gap > values[i] else values[i]
+
+
+@inlined
+def squared_distance(f, i, x):
+    """||x - point_i||^2 in float64. Requires: f.norms are squares where x lacks features."""
+    complete = x.indices.shape[0] == f.points.shape[0]
+    total = 0.0 if complete else f.norms[i]
+    for p in range(x.indices.shape[0]):
+        v, z = np.float64(x.values[p]), np.float64(f.points[x.indices[p], i])
+        total += (z - v) * (z - v) if complete else v * (v - 2.0 * z)
+    return total
+
+
+@inlined
+def largest_of(values, n, folded):
+    """The largest of n > 0 values. Quarters are folded on each other, which makes vector comparisons; one running
+    maximum would wait for each of its comparisons.
+    """
+    for i in range(n):
+        folded[i] = values[i]
+    while n >= 8:
+        q = n // 4
+        for i in range(q):
+            a = folded[i] if folded[i] > folded[i + q] else folded[i + q]
+            b = folded[i + 2 * q] if folded[i + 2 * q] > folded[i + 3 * q] else folded[i + 3 * q]
+            folded[i] = a if a > b else b
+        for i in range(n - 4 * q):
+            folded[q + i] = folded[4 * q + i]
+        n -= 3 * q
+    largest = folded[0]
+    for i in range(1, n):
+        largest = folded[i] if folded[i] > largest else largest
+    return largest
