@@ -20,6 +20,7 @@ from .ogd import OGD
 from .pa import PA
 from .pegasos import Pegasos
 from .perceptron import Perceptron
+from .polk import POLK
 from .projectron import Projectron
 from .rbp import RBP
 from .rrf import RRF
@@ -37,6 +38,7 @@ __all__ = [
     "NPBSGD",
     "OGD",
     "PA",
+    "POLK",
     "RBP",
     "RRF",
     "TVM",
@@ -78,6 +80,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         BSGD(maintenance="projection"),
         BSGD(maintenance="merging"),
         NPBSGD(),
+        POLK(),
         AVM(),
         TVM(),
     )

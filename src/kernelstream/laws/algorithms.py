@@ -36,6 +36,7 @@ from .merging import merge_is_the_weighted_sum, merge_refuses_strangers, merge_w
 # (law, algorithm) -> why it cannot hold
 OPT_OUTS: dict[tuple[str, str], str] = {
     ("budget_is_never_exceeded", "npbsgd"): "its budget grows by design, ever more rarely",
+    ("float32_follows_float64", "polk"): "which of two nearly equal points goes depends on the last bits",
     ("merge_is_the_weighted_sum", "rrf"): "learned widths differ, and the scores are not linear in them",
     ("weight_scales_the_step", "tvm"): "a weight bounds its dual variable, it does not multiply it",
     ("float32_follows_float64", "bsgd-m"): "which of two nearly equal partners is merged depends on the last bits",
