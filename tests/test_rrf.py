@@ -14,6 +14,7 @@ from kernelstream.laws.cases import reference_loss
 from kernelstream.laws.examples import TASKS, stream
 from kernelstream.losses import BINARY, MULTICLASS, REGRESSION
 from kernelstream.reference import rrf as reference
+from kernelstream.report.plots import write_widths
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources import open_source
 from kernelstream.state import ModelFileError
@@ -312,3 +313,17 @@ def test_spambase_raw_stays_finite_and_is_learned(data_directory):
     order = np.random.default_rng(0).permutation(len(y))
     shown = Learner(RRF(), Binary(np.unique(y))).predict_learn(X[order], y[order])
     assert np.mean(shown != y[order]) < 0.36  # the larger class alone leaves 0.394
+
+
+def test_learned_widths_are_drawn_as_relevance(tmp_path):
+    """A feature that decides the label gets a larger width than noise, and the picture shows them."""
+    noise = np.random.default_rng(0)
+    X = noise.normal(size=(6000, 5))
+    y = np.sign(np.sin(3 * X[:, 2]))
+    spec = RRF(kernel=Gaussian(gamma=0.1), n_components=100, width_learning_rate=0.01)
+    learner = Learner(spec, Binary([-1, 1]))
+    learner.learn(X, y)
+    widths = learner.attributes["widths"]
+    assert np.argmax(widths) == 2
+    write_widths(tmp_path / "widths.png", widths, ["a", "b", "c", "d", "e"])
+    assert (tmp_path / "widths.png").read_bytes()[:4] == b"\x89PNG"

@@ -75,6 +75,22 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
         figure.savefig(path, dpi=150, format="png")
 
 
+def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | None = None, *, most: int = 20) -> None:
+    """RRF's learned widths as the relevance of features: a PNG of the `most` that matter most, the largest on top.
+
+    A width above 1 makes the model look closer at a feature than it did at the start, one below 1 lets it look away.
+    """
+    labels = [f"feature {i}" for i in range(len(widths))] if names is None else list(names)
+    order = sorted(range(len(labels)), key=lambda i: -widths[i])[:most][::-1]
+    with mpl.rc_context({**_STYLE, **_colours(LIGHT)}):
+        figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
+        panel = figure.add_subplot()
+        panel.barh([labels[i] for i in order], [float(widths[i]) for i in order], color=LIGHT.curves[0])
+        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
+        panel.set_xlabel("learned width (1 at the start)")
+        figure.savefig(path, dpi=150)
+
+
 def curve_svg(group: Sequence[Trace], x: str, y: str, ink: Ink) -> str:
     """One panel as SVG text: runs on one data set, `y` (METRIC or SIZE) against `x` (ROWS or SECONDS)."""
     with mpl.rc_context({**_STYLE, **_colours(ink)}):
