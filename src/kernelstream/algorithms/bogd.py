@@ -42,6 +42,7 @@ from ..parameters import one_of, positive, whole
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
 
+NOTHING = 1e-290  # sizes that sum to less are all taken as 0: their inverse would not be finite
 SAMPLING = {"uniform": "bogd", "nonuniform": "bogd++"}
 
 
@@ -62,8 +63,9 @@ class BOGDState(NamedTuple):
 class BOGDScratch(NamedTuple):
     common: Common
     row: KernelRow
-    sizes: np.ndarray  # (capacity,) a_i sqrt(k(s_i, s_i))
-    chances: np.ndarray  # (capacity,) p_i
+    sizes: np.ndarray  # (capacity,) a_i
+    norms: np.ndarray  # (capacity,) a_i sqrt(k(s_i, s_i))
+    chances: np.ndarray  # (capacity,) p_i, then what each term is multiplied by
 
 
 @dataclass
@@ -101,7 +103,9 @@ class BOGD(Descent, ExpansionAlgorithm):
 
     def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
         desk = common(shape.width, shape.n_outputs, shape.dtype)
-        return BOGDScratch(desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
+        return BOGDScratch(
+            desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget), np.zeros(self.budget)
+        )
 
     def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
         """Terms beyond the budget are removed, the smallest first."""
@@ -130,19 +134,21 @@ def find_chances(sizes, chances, n):
         chances[i] = 1.0
     again = True
     while again:
-        again = False
         count = 0
         total = 0.0
         for i in range(n):
             if chances[i] > 0.0:
                 count += 1
                 total += sizes[i]
+        some = total > NOTHING
+        rest = 1.0 if some else 1.0 / count
+        scale = (count - 1) / total if some else 0.0
+        negative = 0
         for i in range(n):
-            if chances[i] > 0.0:
-                chances[i] = 1.0 - (count - 1) * sizes[i] / total if total > 0.0 else 1.0 / count
-                if chances[i] <= 0.0:
-                    chances[i] = 0.0
-                    again = True
+            chance = rest - scale * sizes[i] if chances[i] > 0.0 else 0.0
+            negative += chance <= 0.0
+            chances[i] = chance if chance > 0.0 else 0.0
+        again = negative > n - count
 
 
 @inlined
@@ -182,21 +188,26 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     slot = n
     if move > 0.0 and n == f.points.shape[1]:
-        chances = scratch.chances
+        chances, sizes = scratch.chances, scratch.sizes
+        for i in range(n):
+            sizes[i] = largest_entry(f, i)
         if record.uniform == 1:
             for i in range(n):
                 chances[i] = 1.0 / n
         else:
             for i in range(n):
-                scratch.sizes[i] = largest_entry(f, i) * state.own[i]
-            find_chances(scratch.sizes, chances, n)
+                scratch.norms[i] = sizes[i] * state.own[i]
+            find_chances(scratch.norms, chances, n)
         slot = draw_slot(state.generator, chances, n)
+        chances[slot] = 0.0  # it is replaced below, whatever it is multiplied by
+        top = record.largest * eta
+        for i in range(n):
+            factor = shrink / (1.0 - chances[i])
+            chances[i] = factor if sizes[i] * factor <= top else top / sizes[i]
         for k in range(f.coef.shape[0]):
             coef = f.coef[k]
             for i in range(n):
-                coef[i] *= shrink / (1.0 - chances[i]) if i != slot else 0.0
-        for i in range(n):
-            clip(f, i, record.largest * eta)
+                coef[i] *= chances[i]
     elif shrink < 1.0:
         expansion.scale(f, shrink)
     if move > 0.0:

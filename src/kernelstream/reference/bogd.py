@@ -14,7 +14,7 @@ def probabilities(size):
     p, R = np.zeros(len(size)), np.arange(len(size))
     while True:
         total = size[R].sum()
-        q = 1 - (len(R) - 1) * size[R] / total if total > 0 else np.full(len(R), 1 / len(R))
+        q = 1 - (len(R) - 1) * size[R] / total if total > 1e-290 else np.full(len(R), 1 / len(R))
         if (q > 0).all():
             p[R] = q
             return p
