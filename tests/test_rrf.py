@@ -20,7 +20,7 @@ from kernelstream.sources import open_source
 from kernelstream.state import ModelFileError
 
 GAUSSIAN = Gaussian(gamma=0.3)
-EVERYTHING, SELECTED = laws.cases(RRF()), laws.selection(RRF())
+SELECTED = laws.selection(RRF())
 AUTHORS = RRF(
     kernel=Gaussian(gamma=0.5),
     loss="hinge",
