@@ -102,8 +102,8 @@ def test_no_coefficient_grows_beyond_its_limit():
 
 
 # ICML 2012 Table 3. Step sizes and limits are from the paper's grids (which one was used is not printed), chosen on a
-# random fifth of the rows in other orders, at the smallest budget; lambda = 1 / T^2. As in the paper's cross validation,
-# those rows are among the reported ones.
+# random fifth of the rows in other orders, at the smallest budget; lambda = 1 / T^2. Those rows are among the reported
+# ones, as they are in the paper's cross validation.
 SETTINGS = {
     ("german", "uniform"): (2**-2, 2**0), ("german", "nonuniform"): (2**-3, 2**1),
     ("spambase", "uniform"): (2**-3, 2**0), ("spambase", "nonuniform"): (2**-2, 2**3),
