@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
-from kernelstream import BOGD, OGD, Binary, Learner, Multiclass, Regression, rng
+from kernelstream import BOGD, OGD, Binary, Learner, Multiclass, Regression, laws, rng
 from kernelstream._compile import compiled
 from kernelstream.algorithms.bogd import draw_slot, find_chances
 from kernelstream.kernels import Gaussian
@@ -131,3 +131,34 @@ def test_table_3_comes_out_within_two_standard_deviations(data_directory, data, 
         learner = Learner(spec, Binary([-1, 1]), seed=seed, dtype="float64")
         rates.append(100 * np.mean(learner.predict_learn(rows[order], labels[order]) != labels[order]))
     assert abs(np.mean(rates) - published) <= 2 * deviation, f"{np.mean(rates):.2f} +- {np.std(rates):.2f}"
+
+
+# sampling="oldest", LSOKL's variant.
+
+OLDEST = BOGD(sampling="oldest")
+
+
+@pytest.mark.parametrize(
+    ("law", "case"),
+    [
+        pytest.param(law, case, id=f"{law}-{case}")
+        for law in laws.ALGORITHM_LAWS
+        for case in laws.selection(OLDEST)
+        if laws.applies(law, case) and law != "merge_refuses_strangers"
+    ],
+)
+def test_dropping_the_oldest_obeys_the_laws(law, case):
+    laws.ALGORITHM_LAWS[law](case)
+
+
+def test_the_oldest_goes_and_the_others_stay_as_they_are():
+    learner = Learner(BOGD(KERNEL, learning_rate=0.1, budget=5, sampling="oldest", regularization=0.0), Binary([0, 1]))
+    seen, points = [], np.zeros((0, X.shape[1]))
+    for x, y in zip(X, Y, strict=True):
+        learner.learn(x[None], [y])
+        before, points = points, learner.attributes["points"]
+        if not np.array_equal(points, before):
+            seen.append(tuple(np.float32(x)))
+        assert {tuple(p) for p in points} == set(seen[-5:])
+    assert len(seen) > 20
+    assert np.allclose(np.abs(learner.attributes["coef"]), 0.1)

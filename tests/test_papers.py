@@ -25,22 +25,22 @@ PUBLISHED = {
     "dna": {
         "perceptron": (20.4, 0.7), "ogd": (16.1, 0.4), "rbp": (31.1, 1.4), "forgetron": (30.9, 2.1),
         "projectron": (22.7, 4.4), "projectron++": (23.1, 6.1), "bpa-s": (25.3, 1.2), "fogd": (20.8, 0.7),
-        "nogd": (20.7, 0.9),
+        "nogd": (20.7, 0.9), "bogd": (36.3, 0.9),
     },
     "satimage": {
         "perceptron": (29.6, 0.5), "ogd": (23.6, 0.3), "rbp": (49.3, 0.8), "forgetron": (48.2, 1.4),
         "projectron": (29.6, 0.5), "projectron++": (25.9, 0.4), "bpa-s": (27.9, 0.3), "fogd": (29.5, 0.4),
-        "nogd": (23.7, 0.3),
+        "nogd": (23.7, 0.3), "bogd": (48.2, 0.6),
     },
     "housing": {
         "perceptron": (0.04018, 0.0008), "ogd": (0.04017, 0.00043), "norma": (0.04329, 0.00065),
         "rbp": (0.05837, 0.0014), "forgetron": (0.05848, 0.00216), "projectron": (0.04023, 0.0008),
-        "fogd": (0.04009, 0.00071), "nogd": (0.04063, 0.00043),
+        "fogd": (0.04009, 0.00071), "nogd": (0.04063, 0.00043), "bogd": (0.0527, 0.00134),
     },
     "mg": {
         "perceptron": (0.05682, 0.00084), "ogd": (0.05341, 0.00071), "norma": (0.06446, 0.00073),
         "rbp": (0.09652, 0.00253), "forgetron": (0.09742, 0.00334), "projectron": (0.05683, 0.00084),
-        "fogd": (0.0559, 0.00073), "nogd": (0.05356, 0.00076),
+        "fogd": (0.0559, 0.00073), "nogd": (0.05356, 0.00076), "bogd": (0.08936, 0.00198),
     },
 }  # fmt: skip
 
@@ -50,6 +50,8 @@ EXCEPTIONS = {
     # NumPy's).
     ("spambase", "rbp"): (2.0, 4.0, "34.3 against 33.3; the BOGD paper's Table 3 has 34.15 +- 0.66 for the same cell"),
     ("satimage", "fogd"): (-5.0, -2.0, "27.8 against 29.5: better; the same settings give the published dna number"),
+    ("housing", "bogd"): (-3.0, -2.0, "0.0499 against 0.0527: better; its step size is not in the option file"),
+    ("mg", "bogd"): (-3.0, -2.0, "0.0840 against 0.0894: better; its step size is not in the option file"),
 }
 
 # Step sizes of the authors' scripts and option files: of OGD and NOGD, and of FOGD, whose features are not normalised.
@@ -83,6 +85,7 @@ def spec(data, algorithm):
             "normalize": False,
         },
         "nogd": {**descent, "budget": budget, "rank": budget // 5},
+        "bogd": {**descent, "budget": budget, "sampling": "oldest", "regularization": 0.03 if regression else 1e-5},
     }
     return make(algorithm, kernel=Gaussian(sigma=8), **parameters[algorithm])
 

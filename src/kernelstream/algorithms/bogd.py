@@ -18,8 +18,9 @@ Remarks. With several outputs a_i is the largest entry of the coefficient vector
 is negative for a coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only
 shrunk) and the rest are weighted among themselves, until none is negative; the estimate stays unbiased, since that
 holds for any probabilities below 1. A coefficient of 0 gets p_i = 1, at no cost; several share it. A budget of 1 has
-nothing to rescale. The authors' scripts rescale all coefficients by the same factor instead of clipping each, and for
-multiclass and regression drop the oldest without rescaling; the paper's rule is used here for all tasks.
+nothing to rescale. sampling="oldest" is what LSOKL runs under this name for multiclass and regression: the oldest
+term is dropped and the others are not rescaled, so that f is biased but cannot grow. LSOKL's script also rescales all
+coefficients by the same factor where eq. 3 clips each; eq. 3 is used here.
 
 Symbols: B budget, eta learning_rate, lambda regularization, gamma largest.
 """
@@ -32,7 +33,7 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import inlined
-from ..budgets import within
+from ..budgets import oldest_slot, within
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
@@ -43,20 +44,22 @@ from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
 
 NOTHING = 1e-290  # sizes that sum to less are all taken as 0: their inverse would not be finite
-SAMPLING = {"uniform": "bogd", "nonuniform": "bogd++"}
+UNIFORM, NONUNIFORM, OLDEST = range(3)
+SAMPLING = {"uniform": "bogd", "nonuniform": "bogd++", "oldest": "bogd"}  # in the order of the codes
 
 
 class BOGDRecord(NamedTuple):
     kernel: KernelRecord
     descent: DescentRecord
     largest: float  # gamma
-    uniform: int
+    sampling: int
 
 
 class BOGDState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
     own: np.ndarray  # (capacity,) sqrt(k(s_i, s_i))
+    oldest: np.ndarray  # the slot that was filled first, 0-d; kept for sampling="oldest"
     generator: np.ndarray
 
 
@@ -94,12 +97,16 @@ class BOGD(Descent, ExpansionAlgorithm):
         return self.budget
 
     def lower(self, task: str, dtype: Any) -> BOGDRecord:
-        uniform = int(self.sampling == "uniform")
-        return BOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), float(self.largest), uniform)
+        sampling = tuple(SAMPLING).index(self.sampling)
+        return BOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), float(self.largest), sampling)
 
     def init(self, shape: Shape) -> BOGDState:
         f, t = super().init(shape)
-        return BOGDState(f, t, np.zeros(self.budget), rng.generator(shape.seed))
+        return BOGDState(f, t, np.zeros(self.budget), np.zeros((), np.int64), rng.generator(shape.seed))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BOGDState:
+        state: BOGDState = super().restore(arrays, shape)
+        return state._replace(oldest=state.oldest % self.budget)
 
     def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
         desk = common(shape.width, shape.n_outputs, shape.dtype)
@@ -110,7 +117,8 @@ class BOGD(Descent, ExpansionAlgorithm):
     def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
         """Terms beyond the budget are removed, the smallest first."""
         merged: BOGDState = super().merge(record, state, other, weight)
-        merged = merged._replace(f=within(merged.f, self.budget, self.budget), own=np.zeros_like(state.own))
+        f = within(merged.f, self.budget, self.budget)
+        merged = merged._replace(f=f, own=np.zeros_like(state.own), oldest=np.zeros_like(state.oldest))
         merged.own[: int(merged.f.size)] = np.sqrt(np.abs(np.diag(gram_matrix(self.kernel, merged.f))))
         return merged
 
@@ -191,14 +199,19 @@ def _(record, state, scratch, x, target, weight, scores):
         chances, sizes = scratch.chances, scratch.sizes
         for i in range(n):
             sizes[i] = largest_entry(f, i)
-        if record.uniform == 1:
+        if record.sampling == OLDEST:
             for i in range(n):
-                chances[i] = 1.0 / n
+                chances[i] = 0.0
+            slot = oldest_slot(state.oldest, n)
         else:
-            for i in range(n):
-                scratch.norms[i] = sizes[i] * state.own[i]
-            find_chances(scratch.norms, chances, n)
-        slot = draw_slot(state.generator, chances, n)
+            if record.sampling == UNIFORM:
+                for i in range(n):
+                    chances[i] = 1.0 / n
+            else:
+                for i in range(n):
+                    scratch.norms[i] = sizes[i] * state.own[i]
+                find_chances(scratch.norms, chances, n)
+            slot = draw_slot(state.generator, chances, n)
         chances[slot] = 0.0  # it is replaced below, whatever it is multiplied by
         top = record.largest * eta
         for i in range(n):

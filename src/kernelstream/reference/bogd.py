@@ -1,5 +1,5 @@
 """BOGD(++), ICML 2012 Alg. 1: over budget drop j with probability p_j, survivors (1 - lambda eta) / (1 - p_i)
-alpha_i, clip to gamma eta.
+alpha_i, clip to gamma eta. Of sampling="oldest": drop the oldest, p = 0.
 """
 
 import numpy as np
@@ -47,8 +47,11 @@ def run(spec, loss, X, y, outputs, seed):
             S, alpha = np.vstack([S, x]), np.vstack([(1 - eta * lam) * alpha, clipped(-eta * g[None], gamma * eta)])
             continue
         own = np.array([abs(matrix(spec.kernel, z, z)[0, 0]) ** 0.5 for z in S])
-        p = np.full(B, 1 / B) if spec.sampling == "uniform" else probabilities(np.abs(alpha).max(axis=1) * own)
-        j = min(int(np.searchsorted(np.cumsum(p), rng.uniform(key, draws), side="right")), np.flatnonzero(p)[-1])
+        if spec.sampling == "oldest":
+            p, j = np.zeros(B), draws % B
+        else:
+            p = np.full(B, 1 / B) if spec.sampling == "uniform" else probabilities(np.abs(alpha).max(axis=1) * own)
+            j = min(int(np.searchsorted(np.cumsum(p), rng.uniform(key, draws), side="right")), np.flatnonzero(p)[-1])
         draws += 1
         rest = np.arange(B) != j
         alpha[rest] = clipped((1 - lam * eta) / (1 - p[rest])[:, None] * alpha[rest], gamma * eta)

@@ -20,20 +20,24 @@ def _normals(key: np.uint64, counter: np.ndarray) -> np.ndarray:
 class Multidist(Source):
     """Five classes of three Gaussian modes each in the plane (Koppel et al. 2019, sec. 5.2).
 
-    A label y in 1 .. 5 and one of its modes are drawn uniformly, x ~ N(mu, 0.2 I). The means are drawn once, mu ~
-    N(theta_y, I), with theta_1 .. theta_5 evenly spaced around the unit circle. How far the classes overlap depends on
-    the means, so on the seed. Most seeds leave a best possible error of about 30 %; the paper reports 4 %, which about
-    one seed in a million allows. The default is such a one, with 3.5 %.
+    A label y in 1 .. 5 and one of its modes are drawn uniformly, x ~ N(mu, 0.2^2 I). The means are drawn once, mu ~
+    N(theta_y, I), with theta_1 .. theta_5 evenly spaced around the unit circle: how far the classes overlap depends on
+    the seed.
+
+    The paper writes sigma^2 = 0.2, and likewise "bandwidth sigma^2 = 0.6" of the kernel. Both are standard deviations
+    here: with variances, one draw of the means in a million allows the 4 % error that it reports; with standard
+    deviations one in twenty does, and the published model orders (16 and 129, 16 and 75) lie within the range over such
+    draws. The default seed is one of them, with a best possible error of 3.5 % on the 2,500 test rows.
     """
 
-    N_CLASSES, N_MODES, VARIANCE = 5, 3, 0.2
+    N_CLASSES, N_MODES, DEVIATION = 5, 3, 0.2
 
     def __init__(
         self,
         n_rows: int = 5000,
         *,
         start: int = 0,
-        seed: int = 974420,
+        seed: int = 478,
         name: str = "multidist",
         block_rows: int = DEFAULT_BLOCK_ROWS,
     ):
@@ -58,7 +62,7 @@ class Multidist(Source):
         key, counter = rng.key(self.seed, _ROWS), 4 * np.arange(start, stop)  # a row takes four numbers
         label = (rng.uniform(key, counter) * self.N_CLASSES).astype(np.int64)
         mode = (rng.uniform(key, counter + 1) * self.N_MODES).astype(np.int64)
-        X = self.means[label, mode] + np.sqrt(self.VARIANCE) * _normals(key, counter + 2)
+        X = self.means[label, mode] + self.DEVIATION * _normals(key, counter + 2)
         return X, label + 1.0
 
     def progress(self) -> float | None:
