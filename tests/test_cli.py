@@ -20,7 +20,6 @@ from kernelstream.cli import app
 from kernelstream.evaluate import prequential
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.losses import Huber
-from kernelstream.parameters import from_json
 from kernelstream.schedules import InverseSqrt
 from kernelstream.settings import FAMILIES, flat, spec_from
 from kernelstream.sources import Shuffled, fit_scaling, open_source
@@ -85,7 +84,7 @@ def test_the_command_of_the_readme(files, tmp_path, module):
         assert word in done.stdout
     record = json.loads(output.read_text())
     assert (record["rows"], record["task"], record["seed"], record["size"]) == (569, "binary", 0, 800)
-    assert from_json(record["parameters"]) == FOGD(
+    assert spec_from(record["algorithm"], [f"{k}={v}" for k, v in record["parameters"].items()]) == FOGD(
         kernel=Gaussian(sigma=8), loss="hinge", learning_rate=0.002, n_components=400
     )
     assert 0 < record["mistake_rate"] < 1

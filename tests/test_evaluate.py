@@ -15,7 +15,7 @@ from kernelstream import ALGORITHMS, FOGD, Binary, Learner, Multiclass, Regressi
 from kernelstream.evaluate import SETTLING_ROWS, prequential, spaced_rows
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import MSE, RMSE, Metric, MistakeRate
-from kernelstream.parameters import from_json
+from kernelstream.settings import spec_from
 from kernelstream.sources import ArraySource, LibsvmSource, SourceError, fit_scaling, open_source
 from kernelstream.survey import survey
 
@@ -122,7 +122,7 @@ def test_a_trace_does_not_depend_on_the_blocks_though_gamma_is_settled_from_data
         source = ArraySource(X, y, block_rows=block_rows)
         records.append(without_seconds(prequential(Learner(algorithm, task), source)))
     assert records[0] == records[1] == records[2]
-    assert records[0]["parameters"]["kernel"]["gamma"] == pytest.approx(1 / (4 * X[:SETTLING_ROWS].var()))
+    assert records[0]["parameters"]["kernel.gamma"] == pytest.approx(1 / (4 * X[:SETTLING_ROWS].var()))
 
 
 def test_a_trace_of_widening_sparse_rows_does_not_depend_on_the_blocks():
@@ -145,7 +145,7 @@ def test_a_trace_of_widening_sparse_rows_does_not_depend_on_the_blocks():
         return trace.parameters, [(c.rows, c.metrics, c.window, c.size) for c in trace.checkpoints]
 
     assert record(50) == record(SETTLING_ROWS + 1) == record(10**6)
-    assert record(10**6)[0]["kernel"]["gamma"] == pytest.approx(1 / (6 * X[:SETTLING_ROWS, :6].toarray().var()))
+    assert record(10**6)[0]["kernel.gamma"] == pytest.approx(1 / (6 * X[:SETTLING_ROWS, :6].toarray().var()))
 
 
 def test_checkpoints_are_where_they_were_asked_for_and_windows_add_up():
@@ -177,7 +177,7 @@ def test_a_trace_is_json_and_its_parameters_make_the_spec_again():
     model = Learner(FOGD(n_components=20), TASKS["regression"], seed=3)
     trace = prequential(model, ArraySource(X, y, name="waves"))
     record = json.loads(json.dumps(trace.to_json(), allow_nan=False))
-    assert from_json(record["parameters"]) == model.settled
+    assert spec_from(record["algorithm"], [f"{k}={v}" for k, v in record["parameters"].items()]) == model.settled
     assert (record["source"], record["task"], record["seed"], record["rows"]) == ("waves", "regression", 3, 300)
     assert record["rmse"] == math.sqrt(record["mse"])
     assert record["rows_per_second"] == record["rows"] / record["seconds"]

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from .learner import Learner
 from .metrics import Metric, default_metrics
+from .settings import flat
 from .sources import LabelledBlock, Matrix, Source
 from .tasks import Classification
 
@@ -51,7 +52,7 @@ class Trace:
     task: str
     seed: int
     headline: str  # the metric to show where there is room for one
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)  # flat: {"kernel": "gaussian", "kernel.gamma": 0.5, ...}
     compiling_seconds: float = 0.0
     checkpoints: list[Checkpoint] = field(default_factory=list)
     last: Checkpoint = _NOTHING
@@ -125,7 +126,7 @@ def prequential(
                 trace.checkpoints.append(trace.last)
                 score.open_window()
                 mark = _next_mark(marks, rows)
-        trace.parameters = learner.settled.to_json() if learner.settled is not None else {}
+        trace.parameters = flat(learner.settled) if learner.settled is not None else {}
         if on_block is not None:
             on_block(trace)
     if rows > 0 and (not trace.checkpoints or trace.checkpoints[-1] is not trace.last):

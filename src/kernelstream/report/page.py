@@ -6,8 +6,6 @@ from html import escape
 from pathlib import Path
 
 from ..evaluate import Trace
-from ..parameters import from_json
-from ..settings import flat
 from . import words
 from .plots import DARK, LIGHT, METRIC, ROWS, SECONDS, SIZE, by_source, curve_svg, curve_title
 
@@ -69,8 +67,7 @@ def write_page(path: Path, traces: Sequence[Trace], *, title: str, lead: str, fa
     """Write the page. `lead` is a sentence or two under the title, `facts` say what was run."""
     groups = by_source(traces)
     parameters = {
-        f"{trace.algorithm} on {trace.source}": " ".join(words.settings(flat(from_json(trace.parameters))))
-        for trace in traces
+        f"{trace.algorithm} on {trace.source}": " ".join(words.settings(trace.parameters)) for trace in traces
     }
     page = _PAGE.format(
         title=escape(title),

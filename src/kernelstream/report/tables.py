@@ -8,8 +8,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..evaluate import Trace
-from ..parameters import from_json
-from ..settings import flat
 from . import words
 
 
@@ -30,7 +28,7 @@ def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False)
         "size": f"{words.count(last.size)} ({words.size_in_bytes(last.bytes)})",
         "seed": str(trace.seed),
         **notes,
-        "parameters": "\n".join(words.settings(flat(from_json(trace.parameters)))) if trace.parameters else "",
+        "parameters": "\n".join(words.settings(trace.parameters)),
     }
     for name, value in lines.items():
         table.add_row(name, escape(value))

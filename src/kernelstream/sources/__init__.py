@@ -2,19 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
-from .base import (
-    COMPRESSIONS,
-    DEFAULT_BLOCK_ROWS,
-    ArraySource,
-    LabelledBlock,
-    Matrix,
-    Source,
-    SourceError,
-    format_suffix,
-)
+from .base import DEFAULT_BLOCK_ROWS, ArraySource, LabelledBlock, Matrix, Source, SourceError
 from .bundled import BUNDLED, bundled
 from .delimited import DelimitedSource
+from .formats import open_file
 from .generators import GENERATED, Multidist
 from .libsvm import LibsvmSource
 from .npz import NpzSource
@@ -34,40 +27,20 @@ __all__ = [
     "Source",
     "SourceError",
     "fit_scaling",
+    "open_file",
     "open_source",
 ]
 
-_LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight", ".txt")
 
-
-def open_source(
-    path: str | os.PathLike[str],
-    *,
-    block_rows: int = DEFAULT_BLOCK_ROWS,
-    label: int | str = -1,
-    zero_based: bool = False,
-) -> Source:
-    """The source that a file's suffix asks for, or by name one of scikit-learn's bundled data sets or a generator.
-
-    `label` is the label's column in a CSV file, by position or name; `zero_based` says that a LIBSVM file counts its
-    features from 0. Formats without the question ignore the answer.
+def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> Source:
+    """The source of a file (`open_file` says what `options` there are), or by name one of scikit-learn's bundled data
+    sets or a generator.
     """
     if path in BUNDLED:
         return bundled(str(path), block_rows=block_rows)
     if path in GENERATED:
         return GENERATED[str(path)](block_rows=block_rows)
-    file = Path(path)
-    if not file.is_file():
+    if not Path(path).is_file():
         names = ", ".join([*BUNDLED, *GENERATED])
-        raise FileNotFoundError(f"there is no file {str(file)!r}, and the built-in names are {names}")
-    suffix = format_suffix(file)
-    if suffix in _LIBSVM_SUFFIXES:
-        return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based)
-    if suffix == ".csv":
-        return DelimitedSource(file, block_rows=block_rows, label=label)
-    if file.suffix.lower() == ".npz":
-        return NpzSource(file, block_rows=block_rows)
-    raise ValueError(
-        f"{str(file)!r} has no known suffix; known are {' '.join(_LIBSVM_SUFFIXES)} (LIBSVM text) and .csv, "
-        f"plain or with {' '.join(COMPRESSIONS)}, and .npz: rename the file, or use its source class directly"
-    )
+        raise FileNotFoundError(f"there is no file {str(path)!r}, and the built-in names are {names}")
+    return open_file(path, block_rows=block_rows, **options)

@@ -58,6 +58,8 @@ class Source(ABC):
 
     name: str
     n_rows: int | None = None
+    skipped: int = 0  # rows that the newest pass left out because they could not be read
+    notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
     @abstractmethod
     def __iter__(self) -> Iterator[LabelledBlock]:
