@@ -169,7 +169,10 @@ class ParquetSource(_BatchSource):
 
 
 class ArrowSource(_BatchSource):
-    """An Arrow file, also called Feather version 2, or an Arrow stream."""
+    """An Arrow file, also called Feather version 2, or an Arrow stream.
+
+    Its batches may hold the whole table, so the file is mapped: what is resident of it is the system's cache.
+    """
 
     @contextlib.contextmanager
     def _batches(self, file: str) -> Iterator[tuple[Any, Iterator[Any]]]:
