@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from . import state as model_files
 from . import tasks
 from .algorithms import as_algorithm
-from .engine import Algorithm, Shape, run, run_scores
+from .engine import Algorithm, Shape, run, run_late, run_scores
 from .losses import as_loss
 from .parameters import Parameters
 from .parameters import from_json as spec_from_json
@@ -97,6 +97,15 @@ class Learner:
 
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Predict, then learn, one row after another; return the scores (n, K) from before each row was learned."""
+        return self._learn(X, y, sample_weight, None)
+
+    def learn_late(self, X: Any, y: Any, shown: Any) -> np.ndarray:
+        """Learn from rows whose labels came late: the scores (n, K) of the rows `shown`, row t of them from before row
+        t of X is learned. Requires: as many rows in both, known features only in `shown` count.
+        """
+        return self._learn(X, y, None, shown)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> np.ndarray:
         matrix = self._scaled(as_matrix(X))
         block, width = to_block(matrix, self.dtype)
         n = n_rows(block)
@@ -107,13 +116,20 @@ class Learner:
                 f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels."
             )
         self._check_width(width)
+        ahead = None if shown is None else to_block(self._scaled(as_matrix(shown)), self.dtype)
+        if ahead is not None:
+            self._check_width(ahead[1])
         task = self.task.grown(y) if self.grow_classes else self.task
         targets = task.encode(y)
         self._make_room(matrix, width, task)
         scores = np.zeros((n, self.task.n_outputs), self.dtype)
         losses = np.zeros(n)
-        self._run(block, targets, weights, scores, losses)
-        return scores
+        if ahead is None:
+            self._run(block, targets, weights, scores, losses)
+            return scores
+        late = np.zeros_like(scores)
+        self._run(block, targets, weights, scores, losses, (self._known(*ahead), late))
+        return late
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """The label or value shown for each row before learning from it; learns in the same pass."""
@@ -125,9 +141,8 @@ class Learner:
         scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
         if self.settled is None:
             return scores
-        if width > self.width:
-            block = self._cut(block)
         self._check_width(width)
+        block = self._known(block, width)
         run_scores(self._record, self._state, self.settled.scratch(self._state, self._shape), block, scores)
         return scores
 
@@ -136,9 +151,13 @@ class Learner:
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Class probabilities (n, classes). Requires: a loss that models them."""
+        return self.probabilities_of(self.scores(X))
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """The class probabilities (n, classes) that scores stand for. Requires: a loss that models them."""
         if not self.probabilistic:
             raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
-        scores = self.scores(X).astype(np.float64)
+        scores = scores.astype(np.float64)
         if self.task.n_outputs == 1:
             scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -169,8 +188,10 @@ class Learner:
             "Set grow_features=True if features may appear later."
         )
 
-    def _cut(self, block: Block) -> Block:
+    def _known(self, block: Block, width: int) -> Block:
         """The block without the features that the model has never seen: they count as 0."""
+        if width <= self.width:
+            return block
         known = block.indices < self.width
         if block.shared:
             values = block.values.reshape(n_rows(block), -1)[:, : self.width]
@@ -199,14 +220,26 @@ class Learner:
         self._state = model_files.rebuilt(state, {name: np.asarray(a) for name, a in leaves(state).items()})
         self._scratch = self.settled.scratch(self._state, self._shape)
 
-    def _run(self, block: Block, targets: Any, weights: Any, scores: Any, losses: Any) -> None:
+    def _run(
+        self,
+        block: Block,
+        targets: Any,
+        weights: Any,
+        scores: Any,
+        losses: Any,
+        shown: tuple[Block, np.ndarray] | None = None,
+    ) -> None:
         assert self.settled is not None
         start = 0
         while start < len(targets):
             state = self.settled.prepare(self._record, self._state)
             if state is not self._state:
                 self._adopt(state)
-            reached = run(self._record, self._state, self._scratch, block, targets, weights, scores, losses, start)
+            parts = self._record, self._state, self._scratch, block, targets, weights, scores, losses, start
+            if shown is None:
+                reached = run(*parts)
+            else:
+                reached = run_late(*parts, self.settled.scratch(self._state, self._shape), *shown)
             self._scratch.common.halt[()] = 0
             self.n_seen += max(reached, -1 - reached) - start
             if reached < 0:

@@ -1,0 +1,1 @@
+"""``kernelstream tune``, and the configuration file that it writes for ``run --config``."""
