@@ -16,6 +16,7 @@ from .learner import Learner
 from .metrics import LABELS, PROBABILITIES, SCORES
 from .settings import flat
 from .sources import Matrix
+from .sources.transform import OnlineScaling
 from .tasks import Classification, Task
 
 Shown: TypeAlias = dict[str, np.ndarray]
@@ -115,6 +116,8 @@ class OwnModel(Model):
         return self._shown(self.learner.learn(X, y), kinds)
 
     def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
+        if isinstance(self.learner.scaling, OnlineScaling):  # what scales a row changes with every row
+            return super().learn_late(X, y, shown, kinds)
         return self._shown(self.learner.learn_late(X, y, shown), kinds)
 
     def _shown(self, scores: np.ndarray, kinds: Set[str]) -> Shown:
