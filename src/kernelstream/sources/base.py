@@ -58,7 +58,6 @@ class Source(ABC):
 
     name: str
     n_rows: int | None = None
-    restartable: bool = True  # whether there can be a second pass
     skipped: int = 0  # rows that the newest pass left out because they could not be read
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
@@ -77,10 +76,9 @@ class Source(ABC):
 class FileSource(Source):
     """A source that reads one file, decompressed on the way when its suffix says so."""
 
-    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, on_error: str = "stop"):
+    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
         self.path = existing_file(path)
         self.block_rows = positive(block_rows, "block_rows")
-        self.on_error = on_error
         self.name = stem(self.path)
         self._raw: IO[bytes] | None = None
         self._consumed = 0
@@ -95,7 +93,6 @@ class FileSource(Source):
         """The decompressed bytes of the file. Damage in the compressed data becomes a `SourceError`."""
         with open(self.path, "rb") as raw:
             self._raw, self._consumed = raw, 0
-            self.skipped, self.notices = 0, ()
             try:
                 decompress = _DECOMPRESSORS.get(self.path.suffix.lower())
                 if decompress is None:
@@ -112,13 +109,6 @@ class FileSource(Source):
             finally:
                 if self._raw is raw and not raw.closed:
                     self._consumed = raw.tell()
-
-    def _skip(self, error: SourceError) -> None:
-        if self.on_error == "stop":
-            raise error
-        self.skipped += 1
-        if self.skipped == 1:
-            self.notices += (str(error),)
 
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
         """The rest of a text in pieces that end with a newline."""
