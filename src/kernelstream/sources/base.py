@@ -24,6 +24,7 @@ Matrix: TypeAlias = Any
 LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
 
 DEFAULT_BLOCK_ROWS = 4096
+ON_ERROR = ("stop", "skip")
 _DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 COMPRESSIONS = tuple(_DECOMPRESSORS)
 _LONGEST_LINE = 2**28
@@ -74,14 +75,22 @@ class Source(ABC):
 
 
 class FileSource(Source):
-    """A source that reads one file, decompressed on the way when its suffix says so."""
+    """A source that reads one file, decompressed on the way when its suffix says so.
 
-    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
+    `on_error` says what a row that cannot be read does: "stop" the pass with an error, or be left out ("skip"), which
+    `skipped` counts and `notices` reports.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, on_error: str = ON_ERROR[0]
+    ):
         self.path = existing_file(path)
         self.block_rows = positive(block_rows, "block_rows")
+        self.on_error = one_of(on_error, ON_ERROR, "on_error")
         self.name = stem(self.path)
         self._raw: IO[bytes] | None = None
         self._consumed = 0
+        self._first_skipped = ""
 
     def progress(self) -> float | None:
         if self._raw is not None and not self._raw.closed:
@@ -90,7 +99,8 @@ class FileSource(Source):
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """The decompressed bytes of the file. Damage in the compressed data becomes a `SourceError`."""
+        """A new pass over the decompressed bytes of the file. Damage in compressed data becomes a `SourceError`."""
+        self._start_pass()
         with open(self.path, "rb") as raw:
             self._raw, self._consumed = raw, 0
             try:
@@ -109,6 +119,19 @@ class FileSource(Source):
             finally:
                 if self._raw is raw and not raw.closed:
                     self._consumed = raw.tell()
+
+    def _start_pass(self) -> None:
+        self.skipped, self.notices = 0, ()
+
+    def _skip(self, error: SourceError) -> None:
+        """What becomes of a row that cannot be read: raise its error, or count it and remember the first one."""
+        if self.on_error == "stop":
+            raise error
+        if self.skipped == 0:
+            self._first_skipped = str(error)
+        self.skipped += 1
+        rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
+        self.notices = (f"{rows} could not be read and left out; the first: {self._first_skipped}",)
 
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
         """The rest of a text in pieces that end with a newline."""
@@ -203,6 +226,12 @@ def positive(value: int, name: str) -> int:
     if value < 1:
         raise ValueError(f"{name} is {value}; it must be at least 1")
     return int(value)
+
+
+def one_of(value: str, known: tuple[str, ...], name: str) -> str:
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    return value
 
 
 def format_suffix(path: Path) -> str:
