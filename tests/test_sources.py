@@ -272,7 +272,9 @@ def test_query_groups_are_ignored_with_a_notice(tmp_path):
     source = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 1:2\n" * 9, block_rows=4, chunk_bytes=20)
     assert len(whole(source)[1]) == 18
     assert len(source.notices) == 1 and "qid:" in source.notices[0] and "ignored" in source.notices[0]
-    assert not libsvm(tmp_path, SOME_TEXT).notices
+    mixed = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 x\n1 1:1\n", on_error="skip")
+    assert len(whole(mixed)[1]) == 2 and len(mixed.notices) == 2 and mixed.notices[1] == source.notices[0]
+    assert whole(plain := libsvm(tmp_path, SOME_TEXT)) and not plain.notices
 
 
 @pytest.mark.parametrize("name", ["a9a", "w8a"])

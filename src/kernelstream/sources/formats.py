@@ -9,6 +9,7 @@ from .libsvm import LibsvmSource
 from .npz import NpzSource
 
 _LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight", ".txt")
+SUFFIXES = (*_LIBSVM_SUFFIXES, ".csv", ".npz")
 
 
 def open_file(

@@ -47,6 +47,9 @@ class LibsvmSource(FileSource):
             reading = _Reading(self)
             for text in self._whole_lines(stream, self.chunk_bytes):
                 yield from reading.blocks(text)
+                # A live stream says with an empty piece that it has paused.
+                if not text and reading.row > 0:
+                    yield reading.take_block()
             if reading.row > 0:
                 yield reading.take_block()
 
@@ -60,6 +63,7 @@ class _Reading:
         self.lines = 0
         self.width = 1
         self.row = 0
+        self.queries = False
         self.words: list[str] = []
         # Labels are numbers until the first block shows a word; from the second block on this is settled.
         self.numeric = True
@@ -84,8 +88,7 @@ class _Reading:
             self._reserve(len(text) - at)
             first = self.row
             fault, at, self.row, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
-            if n_queries > 0 and _QUERIES not in self.source.notices:
-                self.source.notices += (_QUERIES,)
+            self.queries = self.queries or n_queries > 0
             # The line at fault has its label read already.
             labelled = slice(first, self.row + (fault != OK))
             worded: list[int] = []
@@ -95,6 +98,8 @@ class _Reading:
                 at = text.index(b"\n", at) + 1
             if faults:
                 self._skip(text, labelled, faults)
+            if self.queries and _QUERIES not in self.source.notices:
+                self.source.notices += (_QUERIES,)
             self._settle_words(text, first, worded)
             if self.row == self.source.block_rows:
                 yield self.take_block()
