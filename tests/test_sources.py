@@ -403,7 +403,7 @@ def test_arrays_become_canonical_blocks():
         (b"0,1,target\n5.1,3.5,1\n", {}, [[5.1, 3.5]], [1]),
         (b"0,1,target\n5.1,3.5,yes\n", {"header": True}, [[5.1, 3.5]], ["yes"]),
         (b"1,2,3\n4,5,6\n", {"header": True}, [[4, 5]], [6]),
-        (b"\n\nx,,label\n\n1e-3,-.5,NA\n\n2,1,7\n", {}, [[1e-3, -0.5], [2, 1]], ["NA", "7"]),
+        (b"\n\nx,,label\n\n1e-3,-.5,no\n\n2,1,7\n", {}, [[1e-3, -0.5], [2, 1]], ["no", "7"]),
         (b'"x;1";"y"\n"1";2\n', {"delimiter": ";"}, [[1]], [2]),
     ],
 )
@@ -444,7 +444,8 @@ def test_csv_chunk_borders_do_not_matter(tmp_path, monkeypatch, chunk_bytes):
         (b"a,b,c\n1,2,3\n1,2,\n", {}, 3, 3, "label 'c' is missing"),
         (b"1,2,3\n1,2\n", {}, 2, 3, "2 fields, the first line has 3"),
         (b"1,2,3\n1,2,3,4\n", {}, 2, 4, "4 fields, the first line has 3"),
-        (b"1,2,3\n1,2,x\n", {"block_rows": 1}, 2, 3, "label 'x' is not a number, unlike"),
+        (b"1,2,3\n1,2,NA\n", {}, 2, 3, "label '#3' is missing"),
+        (b"1,2,3\n" * 2**18 + b"1,2,x\n", {}, 2**18 + 1, 3, "label 'x' is not a number, unlike"),
         (b"1,2,3\n", {"label": 3}, 1, None, "label=3 is not one of the 3 columns"),
         (b"a,b,c\n1,2,3\n", {"label": "d"}, 1, None, "'d'; name one of a, b, c"),
         (b"1;2;3\n", {}, 1, None, "delimiter ','"),

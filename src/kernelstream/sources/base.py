@@ -7,8 +7,12 @@ C-contiguous array or a CSR array with sorted indices, y a float64 array, or an 
 import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
+import shutil
+import tempfile
+import weakref
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -25,7 +29,21 @@ LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
 
 DEFAULT_BLOCK_ROWS = 4096
 ON_ERROR = ("stop", "skip")
-_DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+
+
+def _zstd(raw: IO[bytes]) -> Any:
+    import pyarrow as pa
+
+    # Closing pyarrow's stream would close `raw`, which is its opener's to close.
+    return contextlib.nullcontext(io.BufferedReader(pa.CompressedInputStream(raw, "zstd")))
+
+
+_DECOMPRESSORS: dict[str, Callable[[Any], Any]] = {
+    ".xz": lzma.open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": _zstd,
+}
 COMPRESSIONS = tuple(_DECOMPRESSORS)
 _LONGEST_LINE = 2**28
 
@@ -92,6 +110,8 @@ class FileSource(Source):
         self._raw: IO[bytes] | None = None
         self._consumed = 0
         self._first_skipped = ""
+        self._told: dict[str, str] = {}
+        self._plain: Path | None = None
 
     def _located(self, path: str | os.PathLike[str]) -> Path:
         return existing_file(path)
@@ -115,7 +135,7 @@ class FileSource(Source):
                     with decompress(raw) as stream:
                         yield stream
             except (EOFError, lzma.LZMAError, zlib.error, OSError) as error:
-                # bz2 and gzip report damage as an OSError too, but without an error number.
+                # bz2, gzip and zstd report damage as an OSError too, but without an error number.
                 if isinstance(error, OSError) and error.errno is not None:
                     raise
                 what = f"the compressed data is damaged ({error}); fetch it again"
@@ -126,6 +146,12 @@ class FileSource(Source):
 
     def _start_pass(self) -> None:
         self.skipped, self.notices = 0, ()
+        self._told.clear()
+
+    def _tell(self, about: str, sentence: str) -> None:
+        """Put a sentence among the pass's notices, in place of an earlier one about the same."""
+        self._told[about] = sentence
+        self.notices = tuple(self._told.values())
 
     def _skip(self, error: SourceError) -> None:
         """What becomes of a row that cannot be read: raise its error, or count it and remember the first one."""
@@ -135,11 +161,23 @@ class FileSource(Source):
             self._first_skipped = str(error)
         self.skipped += 1
         rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
-        self.notices = (f"{rows} could not be read and left out; the first: {self._first_skipped}",)
+        self._tell("skipped", f"{rows} could not be read and left out; the first: {self._first_skipped}")
 
-    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
-        """The rest of a text in pieces that end with a newline."""
-        pieces: list[bytes] = []
+    def _seekable_file(self) -> Path:
+        """The file, or a decompressed copy that lives as long as this source: for formats that are read by seeking."""
+        if self.path.suffix.lower() not in COMPRESSIONS:
+            return self.path
+        if self._plain is None:
+            handle, name = tempfile.mkstemp(prefix="kernelstream-", suffix=format_suffix(self.path))
+            weakref.finalize(self, Path(name).unlink, missing_ok=True)
+            with os.fdopen(handle, "wb") as copy, self._opened() as stream:
+                shutil.copyfileobj(stream, copy)
+            self._plain = Path(name)
+        return self._plain
+
+    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
+        """`start` and the rest of a text, in pieces that end with a newline."""
+        pieces = [start]
         while chunk := stream.read(chunk_bytes):
             cut = chunk.rfind(b"\n") + 1
             if cut > 0:

@@ -1,38 +1,39 @@
-"""Comma-separated text as a stream of dense blocks, read by pyarrow.
+"""Comma-separated text as a stream of blocks, read by pyarrow.
 
-pyarrow would guess types from what it sees first; here features are always float64 and the label is text until a
-block's labels all turn out to be numbers. The first block settles that for the file.
+pyarrow would guess types from what it sees first, a block at a time. Here the first mebibyte settles them for the file:
+labels are numbers unless one of them is a word, and features are float64 unless categories are asked for (`columns`)
+and the column has a field that is neither a number nor missing. `categorical_columns` names such columns instead.
 
 The first line is a header when a feature's field in it is neither a number nor empty. When only the label's field is
 a word, it is a header if the second line's label is a number (``0,1,target`` above ``5.1,3.5,1``) and a row if that is
-a word too (``5.1,3.5,setosa``). A label asked for by name needs a header; ``header=True`` or ``False`` overrules.
+a word too (``5.1,3.5,setosa``). Where features may be words, a header is a word above a number. A label asked for by
+name needs a header; ``header=True`` or ``False`` overrules.
 """
 
-import contextlib
 import csv
-import io
+import itertools
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError, to_number
+from .columns import ColumnOptions, Layout, TableSource
 
-from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, to_number
-
-_MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
+_MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None")
+# pyarrow looks for them before it trims a field.
+_NULLS = [*_MISSING, *(f" {word}" for word in _MISSING)]
 _CHUNK_BYTES = 2**20
 
 
-class _Layout(NamedTuple):
+class _Head(NamedTuple):
     """What the first lines say: the columns' names, the label's position, how many lines the header takes."""
 
-    columns: list[str]
+    names: list[str]
     label: int
     skip: int
 
 
-class DelimitedSource(FileSource):
+class DelimitedSource(TableSource):
     """A CSV file. `label` is a column's position (negative from the end) or name."""
 
     def __init__(
@@ -43,76 +44,30 @@ class DelimitedSource(FileSource):
         label: int | str = -1,
         header: bool | None = None,
         delimiter: str = ",",
+        columns: ColumnOptions | None = None,
+        on_error: str = ON_ERROR[0],
     ):
-        super().__init__(path, block_rows=block_rows)
-        self.label = label
+        super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
         self.header = header
         self.delimiter = delimiter
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        layout = self._layout()
-        if layout is None:
-            return
-        features = [name for position, name in enumerate(_arrow_names(layout)) if position != layout.label]
-        numeric: bool | None = None
-        for table in self._tables(layout):
-            X = np.empty((table.num_rows, len(features)))
-            for position, name in enumerate(features):
-                column = table.column(name)
-                if column.null_count > 0:
-                    raise self._fault(layout, otherwise="a value is missing")
-                X[:, position] = column.to_numpy()
-            words = table.column(str(layout.label)).to_numpy()
-            y = _as_numbers(words) if numeric is not False else None
-            if y is None and numeric:
-                raise self._fault(layout, otherwise="a label is not a number", numeric_label=True)
-            if "" in words:
-                raise self._fault(layout, otherwise="a label is missing")
-            numeric = y is not None
-            yield X, words.astype(str) if y is None else y
-
-    def _tables(self, layout: _Layout) -> Iterator[Any]:
-        """Arrow tables of `block_rows` rows; the last one may be shorter."""
-        import pyarrow as pa
-
-        pending: Any = None
         with self._opened() as stream:
-            for _ in range(layout.skip):
-                stream.readline()
-            for text in self._whole_lines(stream, _CHUNK_BYTES):
-                table = self._parsed(text, layout)
-                pending = table if pending is None else pa.concat_tables([pending, table])
-                whole = pending.num_rows - pending.num_rows % self.block_rows
-                for start in range(0, whole, self.block_rows):
-                    yield pending.slice(start, self.block_rows)
-                pending = pending.slice(whole)
-            if pending is not None and pending.num_rows > 0:
-                yield pending
+            read: list[bytes] = []
+            head = self._head(_recorded(stream, read))
+            if head is None:
+                return
+            texts = self._whole_lines(stream, _CHUNK_BYTES, b"".join(read[head.skip :]))
+            first = next(texts)
+            rows = self._settled(head, first)
+            yield from self._blocks(rows.tables(itertools.chain([first], texts), head.skip + 1), rows.layout)
 
-    def _parsed(self, text: bytes, layout: _Layout) -> Any:
-        import pyarrow as pa
-        import pyarrow.csv
-
-        names = _arrow_names(layout)
-        types = {name: pa.string() if name == str(layout.label) else pa.float64() for name in names}
-        # pyarrow's own streaming reader has read 34 MiB when it gives the first 1 MiB (measured, pyarrow 26), with or
-        # without threads: `progress` would be wrong, and that much memory is not needed.
-        try:
-            return pyarrow.csv.read_csv(
-                pa.BufferReader(text),
-                read_options=pyarrow.csv.ReadOptions(column_names=names, use_threads=False),
-                parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter),
-                convert_options=pyarrow.csv.ConvertOptions(column_types=types, null_values=_MISSING),
-            )
-        except pa.ArrowInvalid as error:
-            raise self._fault(layout, otherwise=str(error)) from None
-
-    def _layout(self) -> _Layout | None:
+    def _head(self, lines: Iterator[str]) -> _Head | None:
         """What the first two lines say; None when there is no row."""
-        with self._python_reader() as lines:
-            first = next(filter(None, lines), None)
-            first_line = lines.line_num
-            second = next(filter(None, lines), None)
+        reader = csv.reader(lines, delimiter=self.delimiter)
+        first = next(filter(None, reader), None)
+        first_line = reader.line_num
+        second = next(filter(None, reader), None)
         if first is None:
             return None
         if len(first) < 2:
@@ -121,11 +76,11 @@ class DelimitedSource(FileSource):
         label = self._label_position(first, first_line)
         header = self.header
         if header is None:
-            header = isinstance(self.label, str) or _looks_like_header(first, second, label)
+            header = isinstance(self.label, str) or self._looks_like_header(first, second, label, first_line)
         if header and second is None:
             return None
         names = first if header else [f"#{position + 1}" for position in range(len(first))]
-        return _Layout(names, label, first_line if header else first_line - 1)
+        return _Head(names, label, first_line if header else first_line - 1)
 
     def _label_position(self, first: list[str], line: int) -> int:
         if isinstance(self.label, int):
@@ -138,59 +93,166 @@ class DelimitedSource(FileSource):
             raise SourceError(what, path=self.path, line=line)
         return first.index(self.label)
 
-    @contextlib.contextmanager
-    def _python_reader(self) -> Iterator[Any]:
-        """The standard library's reader: slow, but it knows line numbers."""
-        with self._opened() as stream:
-            text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
-            try:
-                yield csv.reader(text, delimiter=self.delimiter)
-            finally:
-                # The stream is not the wrapper's to close.
-                text.detach()
-
-    def _fault(self, layout: _Layout, *, otherwise: str, numeric_label: bool = False) -> SourceError:
-        """The error to raise: the file is read again, slowly, up to the first line that has something wrong."""
-        with self._python_reader() as lines, contextlib.suppress(csv.Error):
-            for fields in lines:
-                if fields and lines.line_num > layout.skip:
-                    position, what = _first_fault(fields, layout, numeric_label)
-                    if what:
-                        return SourceError(what, path=self.path, line=lines.line_num, column=position + 1)
-        return SourceError(otherwise, path=self.path)
-
-
-def _arrow_names(layout: _Layout) -> list[str]:
-    """Positions as names: a header may repeat a name, pyarrow may not."""
-    return [str(position) for position in range(len(layout.columns))]
-
-
-def _looks_like_header(first: list[str], second: list[str] | None, label: int) -> bool:
-    if any(not _is_number(field) and not _is_missing(field) for field in first[:label] + first[label + 1 :]):
-        return True
-    if _is_number(first[label]) or second is None or len(second) != len(first):
+    def _looks_like_header(self, first: list[str], second: list[str] | None, label: int, line: int) -> bool:
+        words = [not _is_number(field) and not _is_missing(field) for field in first]
+        below = second if second is not None and len(second) == len(first) else []
+        if any(word and _is_number(field) for word, field in zip(words, below, strict=False)):
+            return True
+        if self.columns.categorical == "refuse":
+            return any(words[:label] + words[label + 1 :])
+        if all(words):
+            what = "nothing but words in the first lines: are they a header? Say header=True or header=False"
+            raise SourceError(what, path=self.path, line=line)
         return False
-    return _is_number(second[label])
+
+    def _settled(self, head: _Head, text: bytes) -> "_Rows":
+        """The types of the columns, as the first text shows them."""
+        known = self.columns.categorical == "refuse" or bool(self.columns.categorical_columns)
+        wordy = _wordy_columns(text, self.delimiter, len(head.names), only=head.label if known else None)
+        if known:
+            categorical = [name in self.columns.categorical_columns for name in head.names]
+        else:
+            categorical = [at in wordy for at in range(len(head.names))]
+        return _Rows(self, Layout(head.names, head.label, categorical), head.label not in wordy)
 
 
-def _first_fault(fields: list[str], layout: _Layout, numeric_label: bool) -> tuple[int, str]:
-    """Position and description of what is wrong with a line; an empty description when nothing is."""
-    if len(fields) != len(layout.columns):
-        shorter = min(len(fields), len(layout.columns))
-        return shorter, f"{len(fields)} fields, the first line has {len(layout.columns)}; complete or drop this one"
-    for position, (field, name) in enumerate(zip(fields, layout.columns, strict=True)):
-        if position == layout.label:
-            if field == "":
-                return position, f"the label {name!r} is missing; fill it in or drop the row"
-            if numeric_label and not _is_number(field):
-                what = f"the label {field!r} is not a number, unlike all of the first block's"
-                return position, f"{what}; relabel it, or enlarge block_rows"
-        elif _is_missing(field):
-            return position, f"the value of {name!r} is missing ({field!r}); fill it in or drop the row"
-        elif not _is_number(field):
+class _Rows:
+    """Turns text into tables without a faulty row: every one goes to the source's `_skip`."""
+
+    def __init__(self, source: DelimitedSource, layout: Layout, numeric_label: bool):
+        import pyarrow as pa
+        import pyarrow.csv
+
+        self.source = source
+        self.layout = layout
+        self.numeric_label = numeric_label
+        self.impute = source.columns.missing == "mean"
+        # Positions as names: a header may repeat a name, pyarrow may not.
+        self.names = [str(position) for position in range(len(layout.names))]
+        text = [*layout.features(True), *([] if numeric_label else [layout.label])]
+        types = {name: pa.string() if at in text else pa.float64() for at, name in enumerate(self.names)}
+        self.options = {
+            "read_options": pyarrow.csv.ReadOptions(column_names=self.names, use_threads=False),
+            "parse_options": pyarrow.csv.ParseOptions(delimiter=source.delimiter),
+            "convert_options": pyarrow.csv.ConvertOptions(column_types=types, null_values=_NULLS),
+        }
+
+    def tables(self, texts: Iterator[bytes], line: int) -> Iterator[Any]:
+        """Tables of the texts' rows; `line` is the number of the first line."""
+        # pyarrow's own streaming reader has read 34 MiB when it gives the first 1 MiB (measured, pyarrow 26), with or
+        # without threads: `progress` would be wrong, and that much memory is not needed.
+        for text in texts:
+            yield from self._readable(text, line)
+            line += text.count(b"\n")
+
+    def _readable(self, text: bytes, line: int) -> Iterator[Any]:
+        """The rows of a text that can be read. One with a fault is halved until the faulty line stands alone."""
+        import pyarrow as pa
+
+        try:
+            table = self._parsed(text)
+            reason = "a value is missing" if self._lacks(table) else ""
+        except pa.ArrowInvalid as error:
+            reason = str(error)
+        if not reason:
+            yield table
+            return
+        cut = text.find(b"\n", len(text) // 2) + 1
+        if cut == len(text):
+            cut = text.rfind(b"\n", 0, len(text) - 1) + 1
+        if cut > 0:
+            yield from self._readable(text[:cut], line)
+            yield from self._readable(text[cut:], line + text.count(b"\n", 0, cut))
+        else:
+            self.source._skip(self._fault(text, line, reason))
+
+    def _parsed(self, text: bytes) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.csv
+
+        table = pyarrow.csv.read_csv(pa.BufferReader(text), **self.options)
+        for at in self.layout.features(True):
+            column = table.column(at)
+            missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(_MISSING))
+            table = table.set_column(at, self.names[at], pc.if_else(missing, pa.scalar(None, pa.string()), column))
+        return table
+
+    def _lacks(self, table: Any) -> bool:
+        """Whether a label is missing, or a feature that may not be."""
+        import pyarrow.compute as pc
+
+        label = table.column(self.layout.label)
+        if label.null_count > 0 or (not self.numeric_label and pc.any(pc.equal(label, "")).as_py()):
+            return True
+        return not self.impute and any(column.null_count > 0 for column in table.columns)
+
+    def _fault(self, text: bytes, line: int, reason: str) -> SourceError:
+        """The error of a single line, with its place as far as it can be told."""
+        fields = next(csv.reader([text.decode("utf-8-sig", "replace")], delimiter=self.source.delimiter), [])
+        position, what = self._first_fault(fields)
+        column = position + 1 if what else None
+        return SourceError(what or reason, path=self.source.path, line=line, column=column)
+
+    def _first_fault(self, fields: list[str]) -> tuple[int, str]:
+        """Position and description of what is wrong with a line; an empty description when nothing is."""
+        names, label, categorical = self.layout
+        if len(fields) != len(names):
+            shorter = min(len(fields), len(names))
+            return shorter, f"{len(fields)} fields, the first line has {len(names)}; complete or drop this one"
+        for position, (field, name) in enumerate(zip(fields, names, strict=True)):
             what = f"the value {field!r} of {name!r} is not a number"
-            return position, f"{what}; encode the column as numbers or drop it, or name another label column"
-    return 0, ""
+            if position == label:
+                if field == "" or (self.numeric_label and _is_missing(field)):
+                    return position, f"the label {name!r} is missing; fill it in or drop the row"
+                if self.numeric_label and not _is_number(field):
+                    what = f"the label {field!r} is not a number, unlike all in the first mebibyte"
+                    return position, f"{what}; relabel it, or move such a row there"
+            elif _is_missing(field):
+                if not self.impute:
+                    remedy = "fill it in, drop the row, or use missing='mean'"
+                    return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
+            elif not categorical[position] and not _is_number(field):
+                if self.source.columns.categorical != "refuse":
+                    return position, f"{what}, unlike all in the first mebibyte; name it in categorical_columns"
+                remedy = "encode the column as numbers or with categorical='onehot', drop it"
+                return position, f"{what}; {remedy}, or name another label column"
+        return 0, ""
+
+
+def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
+    """The lines of a text; their bytes are kept in `read`."""
+    while line := stream.readline():
+        read.append(line)
+        yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
+
+
+def _wordy_columns(text: bytes, delimiter: str, n_columns: int, only: int | None) -> set[int]:
+    """The columns, or the `only` one, with a field that is neither a number nor missing. Odd lines do not count."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+
+    names = [str(position) for position in range(n_columns)]
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(text),
+        read_options=pyarrow.csv.ReadOptions(column_names=names, use_threads=False),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip"),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            check_utf8=False,
+            include_columns=names if only is None else [str(only)],
+        ),
+    )
+    wordy = set()
+    for position in range(n_columns) if only is None else [only]:
+        fields = pc.utf8_trim_whitespace(table.column(str(position)))
+        fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(_MISSING))))
+        try:
+            fields.cast(pa.float64())
+        except pa.ArrowInvalid:
+            wordy.add(position)
+    return wordy
 
 
 def _is_missing(field: str) -> bool:
@@ -203,11 +265,3 @@ def _is_number(field: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _as_numbers(words: NDArray[Any]) -> NDArray[np.float64] | None:
-    """The labels as numbers, or None when one of them is a word."""
-    try:
-        return np.array([to_number(word) for word in words.tolist()])
-    except ValueError:
-        return None

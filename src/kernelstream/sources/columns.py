@@ -1,0 +1,302 @@
+"""From named table columns to features: one way for CSV, Parquet and Arrow.
+
+Numeric columns come first, in the file's order; a column of lists of k numbers counts as k features. Text, dictionary
+and boolean columns hold categories, and so does any column that `categorical_columns` names. "onehot" gives each
+category a feature of its own when it first appears, behind the numeric ones; "hash" gives each (column, category) one
+of `hash_features` places, and those that share a place add up. Both make sparse blocks, "refuse" makes neither.
+
+A missing number is refused, or becomes the mean of the numbers above it in this pass (0 when there are none); a missing
+category is refused, or is the category "". The mean is a plain running sum, so block size has no effect on any bit.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Matrix, SourceError, one_of
+
+CATEGORICAL = ("refuse", "onehot", "hash")
+MISSING = ("refuse", "mean")
+DEFAULT_HASH_FEATURES = 256
+
+
+class ColumnOptions:
+    """How columns become features. `encoding` is what an earlier source's `encoding` said, and overrules the rest."""
+
+    def __init__(
+        self,
+        *,
+        categorical: str = CATEGORICAL[0],
+        hash_features: int = DEFAULT_HASH_FEATURES,
+        missing: str = MISSING[0],
+        categorical_columns: Sequence[str] = (),
+        encoding: dict[str, Any] | None = None,
+    ):
+        if encoding is not None:
+            try:
+                categorical, categorical_columns = encoding["categorical"], encoding["columns"]
+                hash_features = encoding.get("hash_features", hash_features)
+            except (KeyError, TypeError, AttributeError):
+                raise ValueError(f"encoding is {encoding!r:.60}; give what a source's `encoding` said") from None
+        self.categorical = one_of(categorical, CATEGORICAL, "categorical")
+        self.missing = one_of(missing, MISSING, "missing")
+        if hash_features < 1 or hash_features & (hash_features - 1):
+            raise ValueError(f"hash_features is {hash_features}; it must be a power of two, such as 256")
+        if categorical_columns and categorical == "refuse":
+            raise ValueError("categorical_columns are given and categorical is 'refuse'; choose 'onehot' or 'hash'")
+        self.hash_features = hash_features
+        self.categorical_columns = tuple(categorical_columns)
+        self.encoding = encoding
+
+
+class Layout(NamedTuple):
+    """The columns of a table: their names, which one is the label, and which hold categories."""
+
+    names: list[str]
+    label: int
+    categorical: list[bool]
+
+    def features(self, categorical: bool) -> list[int]:
+        """The positions of the feature columns that hold categories, or of those that hold numbers."""
+        places = range(len(self.names))
+        return [at for at in places if at != self.label and self.categorical[at] == categorical]
+
+
+class TableSource(FileSource):
+    """A file of named columns. `label` is a column's position (negative from the end) or name."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+        label: int | str = -1,
+        columns: ColumnOptions | None = None,
+        on_error: str = ON_ERROR[0],
+    ):
+        super().__init__(path, block_rows=block_rows, on_error=on_error)
+        self.label = label
+        self.columns = columns or ColumnOptions()
+        self._encoder: _Encoder | None = None
+
+    @property
+    def encoding(self) -> dict[str, Any] | None:
+        """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
+        return None if self._encoder is None else self._encoder.encoding()
+
+    def _blocks(self, tables: Iterable[Any], layout: Layout, dtype: type = np.float64) -> Iterator[LabelledBlock]:
+        """The blocks of tables that have been checked for missing values."""
+        encoder = self._encoder = self._new_encoder(layout, dtype)
+        for table in _in_blocks(tables, self.block_rows):
+            X = encoder.encode(table)
+            if encoder.unknown > 0:
+                values = (
+                    "1 value is a category" if encoder.unknown == 1 else f"{encoder.unknown:,} values are categories"
+                )
+                first = f"the first: {encoder.first_unknown}"
+                self._tell("unknown", f"{values} that the encoding does not have and count as 0; {first}")
+            yield X, _labels(table.column(layout.label))
+
+    def _new_encoder(self, layout: Layout, dtype: type) -> "_Encoder":
+        features = [name for at, name in enumerate(layout.names) if at != layout.label]
+        absent = [name for name in self.columns.categorical_columns if name not in features]
+        if absent:
+            what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"
+            raise SourceError(what, path=self.path)
+        twice = [layout.names[at] for at in layout.features(True) if features.count(layout.names[at]) > 1]
+        if twice:
+            raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
+        encoder = _Encoder(layout, self.columns, dtype)
+        given = self.columns.encoding
+        if given is not None and given.get("numeric") != encoder.numeric_names:
+            what = f"the numeric columns are {encoder.numeric_names}, those of the encoding are {given.get('numeric')}"
+            raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
+        return encoder
+
+
+class _Encoder:
+    """One pass: the categories and the sums of the numbers that it has seen."""
+
+    def __init__(self, layout: Layout, options: ColumnOptions, dtype: type):
+        self.options = options
+        self.dtype = dtype
+        self.numbers, self.categories = layout.features(False), layout.features(True)
+        self.numeric_names = [layout.names[at] for at in self.numbers]
+        self.category_names = [layout.names[at] for at in self.categories]
+        self.unknown, self.first_unknown = 0, ""
+        # For each numeric feature the sum and the number of its values.
+        self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
+        # The place of a category among all categories, and those in the order of their places.
+        self.places: dict[str, dict[str, int]] = {name: {} for name in self.category_names}
+        self.order: list[tuple[str, str]] = []
+        self.growing = options.encoding is None
+        for column, category in (options.encoding or {}).get("categories", ()):
+            self._add(column, category)
+
+    def encoding(self) -> dict[str, Any] | None:
+        if not self.categories:
+            return None
+        known = {"categorical": self.options.categorical, "numeric": self.numeric_names, "columns": self.category_names}
+        if self.options.categorical == "hash":
+            return known | {"hash_features": self.options.hash_features}
+        return known | {"categories": [list(pair) for pair in self.order]}
+
+    def encode(self, table: Any) -> Matrix:
+        X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
+        if self.options.missing == "mean":
+            self._impute(X)
+        if not self.categories:
+            return X
+        codes = [_codes(table.column(at)) for at in self.categories]
+        if self.options.categorical == "hash":
+            places, width = self._hashed(codes), self.options.hash_features
+        else:
+            places = self._onehot(codes)
+            width = len(self.order)
+        return _joined(X, places, width)
+
+    def _numeric(self, columns: list[Any], n_rows: int) -> NDArray[Any]:
+        """The numbers, NaN where one is missing."""
+        parts = [_numbers(column) for column in columns]
+        width = sum(part.shape[1] if part.ndim == 2 else 1 for part in parts)
+        X: NDArray[Any] = np.empty((n_rows, width), self.dtype)
+        at = 0
+        for part in parts:
+            if part.ndim == 2:
+                X[:, at : at + part.shape[1]] = part
+                at += part.shape[1]
+            else:
+                X[:, at] = part
+                at += 1
+        return X
+
+    def _impute(self, X: NDArray[Any]) -> None:
+        known = ~np.isnan(X)
+        sums, counts = np.zeros((len(X) + 1, X.shape[1])), np.zeros((len(X) + 1, X.shape[1]), np.int64)
+        if self.seen is not None:
+            sums[0], counts[0] = self.seen
+        sums[1:], counts[1:] = np.where(known, X, 0.0), known
+        np.cumsum(sums, axis=0, out=sums)
+        np.cumsum(counts, axis=0, out=counts)
+        missing = np.nonzero(~known)
+        X[missing] = sums[missing] / np.maximum(counts[missing], 1)
+        self.seen = sums[-1].copy(), counts[-1].copy()
+
+    def _add(self, column: str, category: str) -> None:
+        self.places[column][category] = len(self.order)
+        self.order.append((column, category))
+
+    def _onehot(self, codes: list[tuple[NDArray[Any], list[str]]]) -> NDArray[np.int64]:
+        if self.growing:
+            # By row, then by column: the order does not depend on where blocks end.
+            new = [
+                (int(row), column, category)
+                for column, (rows, words) in enumerate(codes)
+                for row, category in zip(_first_rows(rows, len(words)), words, strict=True)
+                if category not in self.places[self.category_names[column]]
+            ]
+            for _, column, category in sorted(new):
+                self._add(self.category_names[column], category)
+        places = np.empty((len(codes[0][0]), len(codes)), np.int64)
+        for column, (name, (rows, words)) in enumerate(zip(self.category_names, codes, strict=True)):
+            known = self.places[name]
+            places[:, column] = np.array([known.get(category, -1) for category in words], np.int64)[rows]
+            unknown = np.flatnonzero(places[:, column] < 0)
+            if len(unknown) > 0 and self.unknown == 0:
+                self.first_unknown = f"{words[rows[unknown[0]]]!r} of {name!r}"
+            self.unknown += len(unknown)
+        return places
+
+    def _hashed(self, codes: list[tuple[NDArray[Any], list[str]]]) -> NDArray[np.int64]:
+        places = np.empty((len(codes[0][0]), len(codes)), np.int64)
+        for column, (name, (rows, words)) in enumerate(zip(self.category_names, codes, strict=True)):
+            hashes = [_hash(name, category) % self.options.hash_features for category in words]
+            places[:, column] = np.array(hashes, np.int64)[rows]
+        return places
+
+
+def _hash(column: str, category: str) -> int:
+    """The same number in every process, unlike Python's own hash."""
+    return int.from_bytes(hashlib.blake2b(f"{column}\0{category}".encode(), digest_size=8).digest(), "little")
+
+
+def _joined(X: NDArray[Any], places: NDArray[np.int64], width: int) -> csr_array:
+    """Sparse rows: the numbers in front, a 1 at each place behind them; a place below 0 is left out."""
+    n_rows, n_numbers = X.shape
+    indices = np.empty((n_rows, n_numbers + places.shape[1]), np.int32)
+    indices[:, :n_numbers] = np.arange(n_numbers)
+    indices[:, n_numbers:] = places + n_numbers
+    values = np.ones(indices.shape, X.dtype)
+    values[:, :n_numbers] = X
+    known = np.ones(indices.shape, bool)
+    known[:, n_numbers:] = places >= 0
+    indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int32)
+    joined = csr_array((values[known], indices[known], indptr), shape=(n_rows, n_numbers + width))
+    joined.sum_duplicates()
+    joined.eliminate_zeros()
+    return joined
+
+
+def _first_rows(rows: NDArray[Any], n_words: int) -> NDArray[np.int64]:
+    """The row where each word first stands; words are numbered as they appear, so each number occurs."""
+    first = np.empty(n_words, np.int64)
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
+    return first
+
+
+def _codes(column: Any) -> tuple[NDArray[Any], list[str]]:
+    """A column of categories as numbers, and the categories' names in the order of their first appearance."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = pa.concat_arrays(column.cast(pa.string()).fill_null("").chunks).dictionary_encode()
+    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """A numeric column, NaN where a value is missing; (n, k) for a column of lists of k numbers."""
+    import pyarrow as pa
+
+    if is_list(column.type):
+        lists = pa.concat_arrays(column.chunks)
+        return _numbers(pa.chunked_array([lists.flatten()])).reshape(len(lists), -1)
+    if not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy()
+
+
+def is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _labels(column: Any) -> NDArray[Any]:
+    """Labels as float64, or as str when they are words."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string()).to_numpy().astype(str)
+    return column.cast(kind).cast(pa.float64(), safe=False).to_numpy().copy()
+
+
+def _in_blocks(tables: Iterable[Any], block_rows: int) -> Iterator[Any]:
+    """Tables of `block_rows` rows; the last one may be shorter."""
+    import pyarrow as pa
+
+    pending: Any = None
+    for table in tables:
+        pending = table if pending is None else pa.concat_tables([pending, table])
+        whole = pending.num_rows - pending.num_rows % block_rows
+        for start in range(0, whole, block_rows):
+            yield pending.slice(start, block_rows)
+        pending = pending.slice(whole)
+    if pending is not None and pending.num_rows > 0:
+        yield pending
