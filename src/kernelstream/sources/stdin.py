@@ -101,15 +101,29 @@ class _Piped(FileSource):
         self._start_pass()
         yield self._pipe  # type: ignore[misc]  # it has what is asked of it: read and readline
 
-    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int) -> Iterator[bytes]:
-        """As for a file, with an empty piece whenever it is time to serve the rows so far."""
-        due: float | None = None
-        for text in super()._whole_lines(stream, chunk_bytes):
-            due = due or time.monotonic() + _PATIENCE
-            yield text
-            if not self._pipe.has_line_by(due):
-                due = None
+    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
+        """As for a file, with an empty piece whenever it is time to serve the rows so far.
+
+        Requires: `start` was read line by line.
+        """
+        text = start if not start or start.endswith(b"\n") else start + b"\n"
+        due = time.monotonic() + _PATIENCE if start else None
+        arriving = super()._whole_lines(stream, chunk_bytes)
+        while True:
+            paused = due is not None and not self._pipe.has_line_by(due)
+            if text and (paused or len(text) >= chunk_bytes):
+                yield text
+                text = b""
+            if paused:
                 yield b""
+                due = None
+            more = next(arriving, None)
+            if more is None:
+                break
+            text += more
+            due = due or time.monotonic() + _PATIENCE
+        if text:
+            yield text
 
 
 class _PipedLibsvm(_Piped, LibsvmSource):
@@ -117,7 +131,8 @@ class _PipedLibsvm(_Piped, LibsvmSource):
 
 
 class _PipedDelimited(_Piped, DelimitedSource):
-    pass
+    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
+        return filter(None, super()._whole_lines(stream, chunk_bytes, start))
 
 
 _KINDS: dict[str, tuple[type[FileSource], type[_Piped]]] = {
@@ -176,9 +191,9 @@ class _Pipe:
     def _receive(self) -> None:
         """The thread."""
         try:
-            stream = _decompressed(_raw_stdin())
-            while chunk := stream.read1(_CHUNK_BYTES):
-                self._chunks.put(chunk)
+            with _decompressed(_raw_stdin()) as stream:
+                while chunk := stream.read1(_CHUNK_BYTES):
+                    self._chunks.put(chunk)
             self._chunks.put(b"")
         except Exception as error:
             what = f"it cannot be read ({error}); if it is compressed, it is damaged"
