@@ -77,6 +77,7 @@ class Source(ABC):
 
     name: str
     n_rows: int | None = None
+    restartable: bool = True  # whether there can be a second pass
     skipped: int = 0  # rows that the newest pass left out because they could not be read
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
@@ -102,7 +103,7 @@ class FileSource(Source):
     def __init__(
         self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, on_error: str = ON_ERROR[0]
     ):
-        self.path = existing_file(path)
+        self.path = self._located(path)
         self.block_rows = positive(block_rows, "block_rows")
         self.on_error = one_of(on_error, ON_ERROR, "on_error")
         self.name = stem(self.path)
@@ -111,6 +112,9 @@ class FileSource(Source):
         self._first_skipped = ""
         self._told: dict[str, str] = {}
         self._plain: Path | None = None
+
+    def _located(self, path: str | os.PathLike[str]) -> Path:
+        return existing_file(path)
 
     def progress(self) -> float | None:
         if self._raw is not None and not self._raw.closed:
