@@ -14,7 +14,7 @@ from .evaluate import Checkpoint, Trace, prequential, settled_blocks
 from .learner import Learner
 from .metrics import Metric, default_metrics
 from .models import Model, as_model
-from .sources import LabelledBlock, Reordered, Source
+from .sources import LabelledBlock, Shuffled, Source
 from .survey import Survey
 from .tasks import Classification, Task
 
@@ -115,7 +115,7 @@ class Repetition:
             grow_features=self.found.sparse,
             scaling=self.found.fresh_scaling(),
         )
-        rows = Reordered(self.source, seed if order is None else order)
+        rows = Shuffled(self.source, seed if order is None else order)
         return prequential(learner, rows, metrics=self.metrics, delay=self.delay)
 
 

@@ -8,9 +8,8 @@ from rich.console import Console
 
 from .. import __version__
 from ..evaluate import Trace, side_by_side
-from ..experiments import Repetition, repeated, summarized
+from ..experiments import Repetition, repeated
 from ..interrupts import Interrupts
-from ..models import OwnModel
 from ..report.live import ProgressLine
 from ..report.tables import traces_table
 from ..settings import spec_from
@@ -26,7 +25,7 @@ def compare(
         str,
         typer.Option(
             metavar="A,B,...|all",
-            help="Names of `kernelstream algorithms`, or classes of other libraries: sklearn.linear_model.SGDClassifier.",
+            help="Names of `kernelstream algorithms`, or other libraries' classes: sklearn.linear_model.SGDClassifier.",
         ),
     ] = "fogd,nogd,rbp,bogd++,avm,bpa-s",
     settings: Annotated[
@@ -83,9 +82,7 @@ def compare(
                 side_by_side(models, source, metrics=judged, delay=delay, on_block=shown)
             else:
                 shares = shared_settings(names, settings or ())
-                each = [
-                    Repetition(spec_from(name, shares[name]), file, found, dtype, judged, delay) for name in names
-                ]
+                each = [Repetition(spec_from(name, shares[name]), file, found, dtype, judged, delay) for name in names]
                 show = line.learning(file)
 
                 def finished(trace: Trace) -> None:

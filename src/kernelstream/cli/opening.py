@@ -1,5 +1,6 @@
 """From what a command line names to sources, specs and learners."""
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ..learner import Learner
 from ..metrics import Metric, metrics_from
 from ..models import Model, OwnModel, as_model
 from ..settings import spec_from
-from ..sources import ReadAhead, Reordered, Source, open_source
+from ..sources import ReadAhead, Shuffled, Source, open_source
 from ..survey import AUTO, Survey, survey
 from ..tasks import Task
 
@@ -21,16 +22,14 @@ from ..tasks import Task
 def opened(data: str, reading: dict[str, Any]) -> Source:
     """The source that DATA names, read with these options."""
     label = reading["label"]
-    try:
+    with contextlib.suppress(ValueError):
         label = int(label)
-    except ValueError:
-        pass
     return open_source(data, **reading | {"label": label})
 
 
 def ahead(source: Source, seed: int | None) -> Source:
     """The source to learn from: read in a thread, in a random order where a seed is given."""
-    return ReadAhead(source if seed is None else Reordered(source, seed))
+    return ReadAhead(source if seed is None else Shuffled(source, seed))
 
 
 def surveyed(
@@ -64,9 +63,7 @@ def chosen_metrics(names: str | None, task: Task) -> list[Metric] | None:
     return None if names is None else metrics_from(names.split(","), task)
 
 
-def contestants(
-    names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str
-) -> list[Model]:
+def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str) -> list[Model]:
     """The models that ``compare`` was asked for: names of algorithms, or dotted names of classes of other libraries.
 
     A setting belongs to every algorithm that has its parameter; ``name:parameter=value`` belongs to one.

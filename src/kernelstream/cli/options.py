@@ -57,10 +57,12 @@ _READING: dict[str, tuple[Any, Any]] = {
         Annotated[bool | None, typer.Option("--header/--no-header", help="Whether a CSV file has one; else it shows.")],
         None,
     ),
-    "delimiter": (Annotated[str, typer.Option(help="Between the fields of a CSV file.")], ","),
+    "delimiter": (Annotated[str | None, typer.Option(help="Of a CSV file: a comma, or a tab for .tsv.")], None),
     "zero_based": (Annotated[bool, typer.Option("--zero-based", help="A LIBSVM file counts features from 0.")], False),
     "categorical": (
-        Annotated[str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")],
+        Annotated[
+            str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
+        ],
         "refuse",
     ),
     "missing": (
@@ -99,7 +101,7 @@ def reads_a_source(command: Callable[..., None]) -> Callable[..., None]:
 
     wrapped.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *added]}
-    del wrapped.__wrapped__  # type: ignore[attr-defined]
+    del wrapped.__wrapped__
     return wrapped
 
 

@@ -69,7 +69,8 @@ def run(
     classes. Ctrl-C ends with the table so far, and the model so far is saved.
     """
     with o.errors_in_one_line():
-        request = {"algorithm": algorithm, "task": task, "scale": scale, "seed": seed, "set": list(settings or ())}
+        request: dict[str, Any] = {"algorithm": algorithm, "task": task, "scale": scale, "seed": seed}
+        request["set"] = list(settings or ())
         if config is not None:
             request = from_config(config, request, context)
         spec = spec_from(request["algorithm"], request["set"])
@@ -134,9 +135,7 @@ class _Job:
         self.record["looking_ahead_seconds"] = time.perf_counter() - start
         return found
 
-    def stream(
-        self, save: Path | None, checkpoint: Path | None, every: int, resume: bool, outputs: Outputs
-    ) -> None:
+    def stream(self, save: Path | None, checkpoint: Path | None, every: int, resume: bool, outputs: Outputs) -> None:
         """One pass, from the start or from a checkpoint."""
         interrupts = Interrupts()
         line = ProgressLine(self.console, self.file, interrupts.check)
@@ -200,14 +199,16 @@ class _Job:
             found = self.survey(line)
             metrics = chosen_metrics(self.metrics, found.task)
             one = Repetition(self.spec, self.file, found, self.dtype, metrics, self.delay)
-            given = row_orders(str(orders)) if orders is not None else range(self.seed, self.seed + (runs or 0))
+            given: list[Any] = list(range(self.seed, self.seed + (runs or 0)))
+            if orders is not None:
+                given = row_orders(str(orders))[:runs]
             show = line.learning(self.file)
 
             def finished(trace: Trace) -> None:
                 traces.append(trace)
                 show(trace)
 
-            repeated([one], list(given)[:runs], jobs=jobs, on_run=finished)
+            repeated([one], given, jobs=jobs, on_run=finished)
         outputs.console.print(traces_table(traces))
         summary = {name: {"mean": mean, "sd": sd} for name, (mean, sd) in summarized(traces).items()}
         record = self.record | {"interrupted": interrupts.seen, "summary": summary}

@@ -158,3 +158,27 @@ def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
             "\n".join(words.settings(one["parameters"])),
         )
     return table
+
+
+def facts_table(title: str, facts: dict[str, str]) -> Table:
+    """Names and what is known of them."""
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=escape(title), title_justify="left")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(escape(name), escape(value))
+    return table
+
+
+def datasets_table(data_sets: Iterable[dict[str, Any]]) -> Table:
+    """What `datasets.at_hand` says."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("data set", no_wrap=True)
+    table.add_column("task")
+    for name in ("rows", "features", "classes"):
+        table.add_column(name, justify="right")
+    table.add_column("at hand")
+    for one in data_sets:
+        numbers = ("" if one[name] is None else words.count(one[name]) for name in ("rows", "features", "classes"))
+        table.add_row(escape(f"{one['name']}/{one['split']}"), one["task"], *numbers, one["where"])
+    return table

@@ -14,7 +14,7 @@ from .libsvm import LibsvmSource
 from .npz import NpzSource
 from .stdin import STDIN, StandardInput
 from .streams import ChainedSource, ReadAhead, open_files
-from .transform import Scaled, Scaling, Shuffled, fit_scaling
+from .transform import OnlineScaling, Scaled, Scaling, Shuffled, fit_scaling
 
 __all__ = [
     "ArraySource",
@@ -27,6 +27,7 @@ __all__ = [
     "Matrix",
     "Multidist",
     "NpzSource",
+    "OnlineScaling",
     "ReadAhead",
     "Scaled",
     "Scaling",

@@ -79,6 +79,7 @@ class Source(ABC):
     n_rows: int | None = None
     restartable: bool = True  # whether there can be a second pass
     skipped: int = 0  # rows that the newest pass left out because they could not be read
+    encoding: Any = None  # how the newest pass made features of words, as a JSON value
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
     @abstractmethod

@@ -259,15 +259,16 @@ class Scaled(Source):
 
 
 class Shuffled(Source):
-    """The rows of a source in a uniformly random order, the same for a seed however the rows come in blocks.
+    """The rows of a source in another order, however they come in blocks: a uniformly random one, drawn from a seed,
+    or row numbers (each row at most once).
 
     Each pass first spools the source into temporary files, then gathers rows from them, so that what stays in memory
     is one block, the permutation (8 bytes a row) and the distinct labels when they are words.
     """
 
-    def __init__(self, source: Source, seed: int, *, block_rows: int = DEFAULT_BLOCK_ROWS):
+    def __init__(self, source: Source, order: int | NDArray[np.int64], *, block_rows: int = DEFAULT_BLOCK_ROWS):
         self.source = source
-        self.seed = seed
+        self.order = order
         self.block_rows = positive(block_rows, "block_rows")
         self.name = source.name
         self.n_rows = source.n_rows
@@ -280,11 +281,23 @@ class Shuffled(Source):
             for X, y in self.source:
                 spool.append(X, y)
             spool.map_files()
-            order = np.random.default_rng(self.seed).permutation(spool.n_rows)
+            order = self._row_numbers(spool.n_rows)
             for start in range(0, len(order), self.block_rows):
                 chosen = order[start : start + self.block_rows]
                 self._gathered = (start + len(chosen)) / len(order)
                 yield spool.gather(chosen)
+
+    def _row_numbers(self, n_rows: int) -> NDArray[np.int64]:
+        if not isinstance(self.order, np.ndarray):
+            return np.random.default_rng(self.order).permutation(n_rows)
+        order = self.order
+        if order.ndim != 1 or order.dtype.kind not in "iu" or len(np.unique(order)) < len(order):
+            raise ValueError("an order of rows is a list of different whole numbers.")
+        if len(order) > 0 and not 0 <= order.min() <= order.max() < n_rows:
+            raise ValueError(
+                f"an order has rows {order.min()} to {order.max()}, but {self.name} has rows 0 to {n_rows - 1}."
+            )
+        return order.astype(np.int64, copy=False)
 
     def progress(self) -> float | None:
         """Half of the work is spooling."""
