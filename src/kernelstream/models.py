@@ -128,15 +128,12 @@ class OwnModel(Model):
 
 
 class SklearnModel(Model):
-    """An estimator with `partial_fit`. It predicts and then learns `rows_at_a_time` rows, counted from the first."""
+    """An estimator with `partial_fit`, which it gets a row at a time."""
 
-    def __init__(self, estimator: Any, task: Task, *, name: str | None = None, rows_at_a_time: int = 1):
-        if rows_at_a_time < 1:
-            raise ValueError(f"rows_at_a_time={rows_at_a_time} must be at least 1.")
+    def __init__(self, estimator: Any, task: Task, *, name: str | None = None):
         self.estimator = estimator
         self.task = task
         self.name = type(estimator).__name__ if name is None else name
-        self.rows_at_a_time = rows_at_a_time
         self._classes = {"classes": task.classes} if isinstance(task, Classification) else {}
         self._n_seen = 0
 
@@ -164,13 +161,12 @@ class SklearnModel(Model):
         return shown
 
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
-        parts, start = [], 0
-        while start < len(y):
-            stop = min(len(y), start + self.rows_at_a_time - self._n_seen % self.rows_at_a_time)
-            parts.append(self.show(X[start:stop], kinds))
-            self.estimator.partial_fit(X[start:stop], y[start:stop], **(self._classes if self._n_seen == 0 else {}))
-            self._n_seen += stop - start
-            start = stop
+        parts = []
+        for t in range(len(y)):
+            row = slice(t, t + 1)
+            parts.append(self.show(X[row], kinds))
+            self.estimator.partial_fit(X[row], y[row], **(self._classes if self._n_seen == 0 else {}))
+            self._n_seen += 1
         return _stacked(parts, kinds)
 
     def _has(self, name: str) -> bool:
