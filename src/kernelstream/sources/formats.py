@@ -1,38 +1,99 @@
-"""Which source reads a file: its suffix says."""
+"""Which source reads a file: its suffix says, or the caller."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, Source, existing_file, format_suffix
+from .arrow import ArrowSource, ParquetSource
+from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
+from .columns import CATEGORICAL, DEFAULT_HASH_FEATURES, MISSING, ColumnOptions
 from .delimited import DelimitedSource
 from .libsvm import LibsvmSource
-from .npz import NpzSource
+from .npz import NpySource, NpzSource
 
-_LIBSVM_SUFFIXES = (".libsvm", ".svm", ".svmlight", ".txt")
-SUFFIXES = (*_LIBSVM_SUFFIXES, ".csv", ".npz")
+# The first suffix of a format is the usual one.
+FORMATS = {
+    "libsvm": (".libsvm", ".svm", ".svmlight", ".txt"),
+    "csv": (".csv", ".tsv"),
+    "parquet": (".parquet",),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "npz": (".npz",),
+    "npy": (".npy",),
+}
+SUFFIXES = tuple(
+    suffix + compression for known in FORMATS.values() for suffix in known for compression in ("", *COMPRESSIONS)
+)
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that a file's suffix names."""
+    suffix = format_suffix(Path(path))
+    for name, known in FORMATS.items():
+        if suffix in known:
+            return name
+    names = "; ".join(f"{' '.join(known)} ({name})" for name, known in FORMATS.items())
+    raise ValueError(
+        f"{str(path)!r} has no known suffix; known are {names}, plain or with {' '.join(COMPRESSIONS)}: "
+        "rename the file, or say which format it has"
+    )
+
+
+def delimiter_of(path: str | os.PathLike[str]) -> str:
+    """What separates the fields of a CSV file, if its suffix is to be believed."""
+    return "\t" if format_suffix(Path(path)) == ".tsv" else ","
 
 
 def open_file(
     path: str | os.PathLike[str],
     *,
+    format: str | None = None,
     block_rows: int = DEFAULT_BLOCK_ROWS,
     label: int | str = -1,
+    header: bool | None = None,
+    delimiter: str | None = None,
     zero_based: bool = False,
+    categorical: str = CATEGORICAL[0],
+    categorical_columns: Sequence[str] = (),
+    hash_features: int = DEFAULT_HASH_FEATURES,
+    missing: str = MISSING[0],
+    encoding: dict[str, Any] | None = None,
+    on_error: str = ON_ERROR[0],
 ) -> Source:
-    """The source that a file's suffix asks for.
+    """The source that a file's suffix asks for, or `format`: libsvm, csv, parquet, arrow, npz or npy.
 
-    `label` is the label's column in a CSV file, by position or name; `zero_based` says that a LIBSVM file counts its
-    features from 0. Formats without the question ignore the answer.
+    label: the label's column in a CSV, Parquet, Arrow or .npy file, by position or name.
+    header: whether a CSV file has one; None looks at the first lines.
+    delimiter: of a CSV file; None is a tab for .tsv and else a comma.
+    zero_based: a LIBSVM file counts its features from 0.
+    categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
+    hash_features: how many features "hash" makes; a power of two.
+    missing: "refuse" a missing value, or take the running "mean".
+    encoding: another source's `encoding`, so that categories become the same features as there.
+    on_error: "stop" at a row that cannot be read, or "skip" it.
+
+    Formats without the question ignore the answer.
     """
     file = existing_file(path)
-    suffix = format_suffix(file)
-    if suffix in _LIBSVM_SUFFIXES:
+    kind = format_of(file) if format is None else format
+    if kind == "libsvm":
         return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based)
-    if suffix == ".csv":
-        return DelimitedSource(file, block_rows=block_rows, label=label)
-    if Path(file).suffix.lower() == ".npz":
+    if kind == "npz":
         return NpzSource(file, block_rows=block_rows)
-    raise ValueError(
-        f"{str(file)!r} has no known suffix; known are {' '.join(_LIBSVM_SUFFIXES)} (LIBSVM text) and .csv, "
-        f"plain or with {' '.join(COMPRESSIONS)}, and .npz: rename the file, or use its source class directly"
+    if kind == "npy":
+        return NpySource(file, block_rows=block_rows, label=label)
+    columns = ColumnOptions(
+        categorical=categorical,
+        hash_features=hash_features,
+        missing=missing,
+        categorical_columns=categorical_columns,
+        encoding=encoding,
     )
+    table: dict[str, Any] = {"block_rows": block_rows, "label": label, "columns": columns, "on_error": on_error}
+    if kind == "csv":
+        return DelimitedSource(file, header=header, delimiter=delimiter or delimiter_of(file), **table)
+    if kind == "parquet":
+        return ParquetSource(file, **table)
+    if kind == "arrow":
+        return ArrowSource(file, **table)
+    raise ValueError(f"format is {kind!r}; it must be one of {', '.join(FORMATS)}")

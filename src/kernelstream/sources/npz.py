@@ -1,4 +1,4 @@
-"""Arrays ``X`` and ``y`` of a .npz file, streamed out of the zip archive block by block.
+"""NumPy's own files, streamed block by block: ``X`` and ``y`` of a .npz archive, a .npy array with a label column.
 
 Nothing is unpickled. X keeps its own numeric dtype; y becomes float64, or str when it was saved as text.
 """
@@ -22,10 +22,56 @@ class _Header(NamedTuple):
     dtype: np.dtype[Any]
 
 
-class NpzSource(FileSource):
-    """``np.savez(path, X=X, y=y)`` or ``np.savez_compressed``; other arrays in the file are ignored."""
+class _ArraySource(FileSource):
+    """What .npz and .npy have in common: the number of rows is known, and arrays come behind a header."""
 
     n_rows: int
+
+    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
+        super().__init__(path, block_rows=block_rows)
+        self._served = 0
+
+    def progress(self) -> float | None:
+        return self._served / max(self.n_rows, 1)
+
+    def _sizes(self) -> Iterator[int]:
+        """The sizes of a new pass's blocks."""
+        self._served = 0
+        for start in range(0, self.n_rows, self.block_rows):
+            size = min(self.block_rows, self.n_rows - start)
+            self._served = start + size
+            yield size
+
+    def _header(self, stream: IO[bytes], name: str) -> _Header:
+        try:
+            version = npy.read_magic(stream)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, fortran_order, dtype = read(stream)
+        except ValueError as error:
+            raise self._error(f"the header of {name!r} cannot be read ({error}); save it again") from error
+        if dtype.hasobject:
+            raise self._error(f"{name!r} holds Python objects, which are never unpickled; save numbers or str")
+        if fortran_order:
+            raise self._error(f"{name!r} is stored column by column; save np.ascontiguousarray({name}) instead")
+        return _Header(shape, dtype)
+
+    def _read(self, stream: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        array = np.empty(shape, dtype)
+        view = array.reshape(-1).view(np.uint8).data
+        filled = 0
+        while filled < len(view):
+            got = stream.readinto(view[filled:])  # type: ignore[attr-defined]
+            if got == 0:
+                raise self._error(f"the file ends {len(view) - filled} bytes early; fetch or save it again")
+            filled += got
+        return array.astype(dtype.newbyteorder("="), copy=False)
+
+    def _error(self, what: str) -> SourceError:
+        return SourceError(what, path=self.path)
+
+
+class NpzSource(_ArraySource):
+    """``np.savez(path, X=X, y=y)`` or ``np.savez_compressed``; other arrays in the file are ignored."""
 
     def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
         super().__init__(path, block_rows=block_rows)
@@ -38,25 +84,17 @@ class NpzSource(FileSource):
         if X.shape[0] != y.shape[0]:
             raise self._error(f"X has {X.shape[0]} rows and y has {y.shape[0]} labels; save one label a row")
         self.n_rows = X.shape[0]
-        self._served = 0
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        self._served = 0
         with self._member("X") as (rows, X), self._member("y") as (labels, y):
-            for start in range(0, self.n_rows, self.block_rows):
-                n = min(self.block_rows, self.n_rows - start)
-                block = self._read(rows, (n, *X.shape[1:]), X.dtype), as_labels(self._read(labels, (n,), y.dtype))
-                self._served = start + n
-                yield block
-
-    def progress(self) -> float | None:
-        return self._served / max(self.n_rows, 1)
+            for n in self._sizes():
+                yield self._read(rows, (n, *X.shape[1:]), X.dtype), as_labels(self._read(labels, (n,), y.dtype))
 
     @contextlib.contextmanager
     def _member(self, name: str) -> Iterator[tuple[IO[bytes], _Header]]:
         """One array of the archive, opened behind its header. Damage becomes a `SourceError`."""
         try:
-            with zipfile.ZipFile(self.path) as archive:
+            with zipfile.ZipFile(self._seekable_file()) as archive:
                 self._check_names(set(archive.namelist()), name)
                 with archive.open(f"{name}.npy") as member:
                     yield member, self._header(member, name)
@@ -71,29 +109,26 @@ class NpzSource(FileSource):
         names = ", ".join(sorted(member.removesuffix(".npy") for member in members))
         raise self._error(f"there is no array {wanted!r} among {names}; save with np.savez(path, X=X, y=y)")
 
-    def _header(self, member: IO[bytes], name: str) -> _Header:
-        try:
-            version = npy.read_magic(member)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, fortran_order, dtype = read(member)
-        except ValueError as error:
-            raise self._error(f"the header of {name!r} cannot be read ({error}); save it again") from error
-        if dtype.hasobject:
-            raise self._error(f"{name!r} holds Python objects, which are never unpickled; save numbers or str")
-        if fortran_order:
-            raise self._error(f"{name!r} is stored column by column; save np.ascontiguousarray({name}) instead")
-        return _Header(shape, dtype)
 
-    def _read(self, member: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        array = np.empty(shape, dtype)
-        view = array.reshape(-1).view(np.uint8).data
-        filled = 0
-        while filled < len(view):
-            got = member.readinto(view[filled:])  # type: ignore[attr-defined]
-            if got == 0:
-                raise self._error(f"the archive ends {len(view) - filled} bytes early; fetch or save it again")
-            filled += got
-        return array.astype(dtype.newbyteorder("="), copy=False)
+class NpySource(_ArraySource):
+    """A 2-D array saved by ``np.save``; `label` is the position of the label's column, negative from the end."""
 
-    def _error(self, what: str) -> SourceError:
-        return SourceError(what, path=self.path)
+    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, label: int | str = -1):
+        super().__init__(path, block_rows=block_rows)
+        with self._opened() as stream:
+            shape, dtype = self._header(stream, "the array")
+        if len(shape) != 2 or shape[1] < 2 or dtype.kind not in "biuf":
+            what = f"the array is {dtype} of shape {shape}"
+            raise self._error(f"{what}; it must be 2-D, real numbers, with a column for the label and for a feature")
+        if not isinstance(label, int) or not -shape[1] <= label < shape[1]:
+            what = f"label={label!r} is not one of the {shape[1]} columns"
+            raise self._error(f"{what}; give a position: -1 is the last, 0 the first")
+        self.n_rows = shape[0]
+        self.label = label % shape[1]
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        with self._opened() as stream:
+            (_, width), dtype = self._header(stream, "the array")
+            for n in self._sizes():
+                rows = self._read(stream, (n, width), dtype)
+                yield np.delete(rows, self.label, axis=1), rows[:, self.label].astype(np.float64)

@@ -1,0 +1,236 @@
+"""Parquet and Arrow files as streams of blocks, a batch of rows at a time.
+
+Their schema says what a column holds, so nothing is guessed. Features are float64, or float32 when all of them are.
+Both formats are read by seeking: a compressed file is unpacked into a temporary one first.
+"""
+
+import contextlib
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError
+from .columns import ColumnOptions, Layout, TableSource, is_list
+
+# How much of a column chunk is read at a time: a row group may be larger than memory.
+_BUFFER_BYTES = 2**20
+
+
+class _BatchSource(TableSource):
+    """What Parquet and Arrow have in common: a schema, then record batches."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+        label: int | str = -1,
+        columns: ColumnOptions | None = None,
+        on_error: str = ON_ERROR[0],
+    ):
+        super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
+        self._share = 0.0
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        file = self._seekable_file()
+        self._start_pass()
+        self._share = 0.0
+        with self._damage_named(), self._batches(str(file)) as (schema, batches):
+            layout = self._layout(schema)
+            features = [field.type for at, field in enumerate(schema) if at != layout.label]
+            dtype = np.float32 if all(str(kind) == "float" for kind in map(_element, features)) else np.float64
+            yield from self._blocks(self._readable(batches, layout), layout, dtype)
+
+    def progress(self) -> float | None:
+        return self._share
+
+    @abstractmethod
+    def _batches(self, file: str) -> contextlib.AbstractContextManager[tuple[Any, Iterator[Any]]]:
+        """The schema and the record batches of a file; they set `_share`."""
+
+    @contextlib.contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise SourceError(f"the file is damaged or of another format ({error})", path=self.path) from error
+
+    def _layout(self, schema: Any) -> Layout:
+        names = list(schema.names)
+        if len(names) < 2:
+            raise SourceError(f"the columns are {names}; a label and a feature are needed", path=self.path)
+        if isinstance(self.label, str):
+            if self.label not in names:
+                what = f"there is no column {self.label!r}; name one of {', '.join(names)}, or give a position"
+                raise SourceError(what, path=self.path)
+            label = names.index(self.label)
+        elif not -len(names) <= self.label < len(names):
+            what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
+            raise SourceError(what, path=self.path)
+        else:
+            label = self.label % len(names)
+        categorical = [self._is_categorical(field, at) for at, field in enumerate(schema) if at != label]
+        categorical.insert(label, False)
+        if not (_is_text(schema.field(label).type) or _is_number(schema.field(label).type)):
+            what = f"the label {names[label]!r} is {schema.field(label).type}; it must be numbers or text"
+            raise SourceError(what, path=self.path, column=label + 1)
+        return Layout(names, label, categorical)
+
+    def _is_categorical(self, field: Any, position: int) -> bool:
+        import pyarrow as pa
+
+        options = self.columns
+        words = _is_text(field.type) or pa.types.is_boolean(field.type) or pa.types.is_dictionary(field.type)
+        if words and options.categorical == "refuse":
+            what = f"{field.name!r} holds categories ({field.type}); use categorical='onehot' or 'hash', or drop it"
+            raise SourceError(what, path=self.path, column=position + 1)
+        if not words and not _is_number(_element(field.type)):
+            what = f"{field.name!r} is {field.type}, which is no feature; make numbers of it, or drop it"
+            raise SourceError(what, path=self.path, column=position + 1)
+        return words or field.name in options.categorical_columns
+
+    def _readable(self, batches: Iterator[Any], layout: Layout) -> Iterator[Any]:
+        """Tables without the rows that cannot be used: each of those goes to `_skip`."""
+        import pyarrow as pa
+
+        rows_before = 0
+        widths: dict[int, int] = {}
+        for batch in batches:
+            usable = np.ones(batch.num_rows, bool)
+            for at, column in enumerate(batch.columns):
+                missing, what = self._unusable(column, at, layout, widths)
+                for row in np.flatnonzero(missing & usable).tolist():
+                    where = f"row {rows_before + row + 1}: {layout.names[at]!r} {what}"
+                    self._skip(SourceError(where, path=self.path, column=at + 1))
+                usable &= ~missing
+            rows_before += batch.num_rows
+            table = pa.Table.from_batches([batch])
+            yield table if usable.all() else table.filter(pa.array(usable))
+
+    def _unusable(self, column: Any, at: int, layout: Layout, widths: dict[int, int]) -> tuple[NDArray[np.bool_], str]:
+        """The rows whose value in a column cannot be used, and why."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if is_list(column.type):
+            lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False)
+            if at not in widths and (lengths > 0).any():
+                widths[at] = int(lengths[lengths > 0][0])
+            width = widths.get(at, 1)
+            wrong = lengths != width
+            if self.columns.missing == "refuse":
+                values = _missing(column.filter(pa.array(~wrong)).flatten())
+                wrong[~wrong] = values.reshape(-1, width).any(axis=1)
+            return wrong, f"is not a list of {width} numbers, like the first; fill it in or drop the row"
+        missing = _missing(column)
+        if at == layout.label:
+            if _is_text(column.type):
+                missing |= pc.fill_null(pc.equal(column.cast("string"), ""), True).to_numpy(zero_copy_only=False)
+            return missing, "is the label and missing; fill it in or drop the row"
+        if self.columns.missing == "mean":
+            missing[:] = False
+        return missing, "is missing; fill it in, drop the row, or use missing='mean'"
+
+
+class ParquetSource(_BatchSource):
+    """A Parquet file. Row groups are read piece by piece, however large they are."""
+
+    n_rows: int
+
+    def __init__(self, path: str | os.PathLike[str], **options: Any):
+        import pyarrow.parquet
+
+        super().__init__(path, **options)
+        with self._damage_named():
+            self.n_rows = pyarrow.parquet.read_metadata(self._seekable_file()).num_rows
+
+    @contextlib.contextmanager
+    def _batches(self, file: str) -> Iterator[tuple[Any, Iterator[Any]]]:
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(file, buffer_size=_BUFFER_BYTES, pre_buffer=False) as parquet:
+            yield parquet.schema_arrow, self._counted(parquet.iter_batches(self.block_rows, use_threads=False))
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        read = 0
+        for batch in batches:
+            read += batch.num_rows
+            self._share = read / self.n_rows
+            yield batch
+        self._share = 1.0
+
+
+class ArrowSource(_BatchSource):
+    """An Arrow file, also called Feather version 2, or an Arrow stream.
+
+    Its batches may hold the whole table, so the file is mapped: what is resident of it is the system's cache.
+    """
+
+    @contextlib.contextmanager
+    def _batches(self, file: str) -> Iterator[tuple[Any, Iterator[Any]]]:
+        import pyarrow as pa
+
+        with pa.memory_map(file) as mapped:
+            magic = mapped.read(6)
+            mapped.seek(0)
+            if magic.startswith(b"FEA1"):
+                what = "this is Feather version 1; write it again with pyarrow.feather.write_feather"
+                raise SourceError(what, path=self.path)
+            if magic == b"ARROW1":
+                with pa.ipc.open_file(mapped) as reader:
+                    yield reader.schema, self._numbered(reader)
+            else:
+                with pa.ipc.open_stream(mapped) as reader:
+                    yield reader.schema, self._streamed(reader, mapped)
+
+    def _numbered(self, reader: Any) -> Iterator[Any]:
+        for number in range(reader.num_record_batches):
+            self._share = (number + 1) / reader.num_record_batches
+            yield reader.get_batch(number)
+        self._share = 1.0
+
+    def _streamed(self, reader: Any, mapped: Any) -> Iterator[Any]:
+        for batch in reader:
+            self._share = mapped.tell() / max(mapped.size(), 1)
+            yield batch
+        self._share = 1.0
+
+
+def _element(kind: Any) -> Any:
+    """What a column of lists holds lists of; the type itself for others."""
+    return kind.value_type if is_list(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+
+
+def _missing(column: Any) -> NDArray[np.bool_]:
+    """Where an array has nothing: null, or a float that is NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count == 0 and not pa.types.is_floating(column.type):
+        return np.zeros(len(column), bool)
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False).copy()
