@@ -1,7 +1,9 @@
 """Laws of streams: many files are one, blocks read ahead are the same blocks, a pipe is served as it flows."""
 
+import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
 import signal
@@ -12,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -249,11 +252,21 @@ def output(text, form="libsvm", **options):
     return out.decode().splitlines(), err.decode()
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
-def test_standard_input_equals_the_file(tmp_path, compress):
+def zstd(data):
+    return pa.Codec("zstd").compress(data, asbytes=True)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress, bz2.compress, zstd])
+def test_standard_input_equals_the_file(tmp_path, monkeypatch, compress):
     path = write(tmp_path / "some.svm", SOME_TEXT * 10)
-    expected = [f"{X.shape} {y.tolist()}" for X, y in LibsvmSource(path, block_rows=7)]
-    assert output(compress(SOME_TEXT * 10), block_rows=7) == (expected, "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(SOME_TEXT * 10))))
+    assert same(whole(open_source("-", block_rows=7)), whole(LibsvmSource(path)))
+
+
+def test_a_pipe_equals_the_file(tmp_path):
+    path = write(tmp_path / "some.svm", SOME_TEXT * 9999 + b"1 5:1")
+    expected = [f"{X.shape} {y.tolist()}" for X, y in LibsvmSource(path, block_rows=7000)]
+    assert output(path.read_bytes(), block_rows=7000) == (expected, "")
 
 
 def test_standard_input_may_be_csv():

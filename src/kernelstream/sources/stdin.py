@@ -26,7 +26,9 @@ from .libsvm import LibsvmSource
 STDIN = "-"
 _PLACE = Path("standard input")
 _FORMATS = ("libsvm", "csv")
-_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+# The first bytes of compressed data; those of bz2 hold its level.
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
 _PATIENCE = 0.2
 _CHUNK_BYTES = 2**16
 _CHUNKS_AHEAD = 16
