@@ -1,9 +1,12 @@
 """Laws of streams: many files are one, blocks read ahead are the same blocks, a pipe is served as it flows."""
 
+import bz2
 import contextlib
 import gzip
+import io
 import lzma
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -81,7 +85,7 @@ def test_an_empty_match_says_what_was_looked_for(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file that matches '.*part-\*'"):
         open_source(f"{tmp_path}/part-*")
     write(tmp_path / "notes.md", b"")
-    with pytest.raises(FileNotFoundError, match=r"no file with a known suffix \(\.libsvm .*\.csv.*\) in the directory"):
+    with pytest.raises(FileNotFoundError, match=r"suffix of a known format \(libsvm, csv, .*\) in the directory"):
         open_source(tmp_path)
     with pytest.raises(ValueError, match="no source to chain"):
         ChainedSource([])
@@ -164,15 +168,16 @@ def reading_threads():
 
 @pytest.mark.parametrize("depth", [1, 2, 50])
 def test_blocks_read_ahead_are_the_same_blocks(tmp_path, depth):
-    text = b"1 qid:2 1:1\nbad\n2,3 x\n" + SOME_TEXT * 500
+    text = b"1 qid:2 1:1\nbad bad\n2,3 x\n" + SOME_TEXT * 500
     source = LibsvmSource(write(tmp_path / "some.svm", text), block_rows=64, chunk_bytes=999, on_error="skip")
     ahead = ReadAhead(source, depth)
+    expected = list(source)
     for _ in range(2):
-        for got, expected in zip(ahead, source, strict=True):
-            assert same((dense(got[0]), got[1]), (dense(expected[0]), expected[1]))
+        for (X, y), (X_read, y_read) in zip(expected, list(ahead), strict=True):
+            assert same((dense(X), y), (dense(X_read), y_read))
         assert (ahead.skipped, ahead.notices, ahead.progress()) == (source.skipped, source.notices, 1.0)
     assert (ahead.name, ahead.n_rows, ahead.restartable) == ("some", None, True)
-    assert ahead.skipped > 0 and len(ahead.notices) == 2 and not reading_threads()
+    assert ahead.skipped == 2 and len(ahead.notices) == 2 and not reading_threads()
 
 
 def test_no_more_than_depth_blocks_are_read_ahead():
@@ -247,11 +252,21 @@ def output(text, form="libsvm", **options):
     return out.decode().splitlines(), err.decode()
 
 
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
-def test_standard_input_equals_the_file(tmp_path, compress):
+def zstd(data):
+    return pa.Codec("zstd").compress(data, asbytes=True)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress, bz2.compress, zstd])
+def test_standard_input_equals_the_file(tmp_path, monkeypatch, compress):
     path = write(tmp_path / "some.svm", SOME_TEXT * 10)
-    expected = [f"{X.shape} {y.tolist()}" for X, y in LibsvmSource(path, block_rows=7)]
-    assert output(compress(SOME_TEXT * 10), block_rows=7) == (expected, "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(SOME_TEXT * 10))))
+    assert same(whole(open_source("-", block_rows=7)), whole(LibsvmSource(path)))
+
+
+def test_a_pipe_equals_the_file(tmp_path):
+    path = write(tmp_path / "some.svm", SOME_TEXT * 9999 + b"1 5:1")
+    expected = [f"{X.shape} {y.tolist()}" for X, y in LibsvmSource(path, block_rows=7000)]
+    assert output(path.read_bytes(), block_rows=7000) == (expected, "")
 
 
 def test_standard_input_may_be_csv():
@@ -274,31 +289,45 @@ def test_damaged_compression_on_standard_input_is_refused():
     assert "standard input: it cannot be read" in output(gzip.compress(SOME_TEXT * 999)[:-20])[1]
 
 
+def send(process, text):
+    process.stdin.write(text)
+    process.stdin.flush()
+
+
 def test_a_live_pipe_is_served_as_its_rows_arrive():
-    with reader(before="import time, sys; print('ready', flush=True)", block_rows=1000) as process:
-        process.stdin.write(SOME_TEXT)
-        process.stdin.flush()
-        assert process.stdout.readline() == b"ready\n"
+    with reader(block_rows=1000) as process:
+        send(process, SOME_TEXT)
         assert process.stdout.readline() == b"(4, 4) [1.0, -1.0, 1.0, 1.0]\n"
         start = time.perf_counter()
-        process.stdin.write(b"1 1:1\n-1 2:1\n1 7:")
-        process.stdin.flush()
+        send(process, b"1 1:1\n-1 2:1\n1 7:")
         assert process.stdout.readline() == b"(2, 4) [1.0, -1.0]\n", "half a line waits for its other half"
-        process.stdin.write(b"1\n")
-        process.stdin.flush()
+        send(process, b"1\n")
         assert process.stdout.readline() == b"(1, 7) [1.0]\n"
         assert time.perf_counter() - start < 5
+        for _ in range(20):
+            send(process, b"1 1:1\n")
+            time.sleep(0.05)
         process.stdin.close()
-        assert process.stdout.read() == b"" and process.wait(30) == 0
+        blocks = process.stdout.read().splitlines()
+        assert 2 <= len(blocks) < 20, "a steady trickle is served too, some rows at a time"
+        assert process.wait(30) == 0
 
 
 def test_leaving_a_silent_pipe_ends_the_process():
-    with reader(before="source = ReadAhead(source)", after="").__enter__() as process:
-        process.stdin.write(b"not LIBSVM text at all\n" + SOME_TEXT)
-        process.stdin.flush()
+    leave = "for X, y in ReadAhead(source):\n    print(len(y), flush=True)\n    break\nsys.exit()"
+    with reader(before=leave) as process:
+        send(process, SOME_TEXT)
+        assert process.stdout.readline() == b"4\n"
+        assert process.wait(30) == 0 and process.stderr.read() == b""
+
+
+def test_an_interrupt_ends_the_wait_for_a_silent_pipe():
+    handler = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)"
+    with reader(before=handler) as process:
+        send(process, SOME_TEXT)
         assert process.stdout.readline().startswith(b"(4, 4)")
-        process.terminate()
-        assert process.wait(30) != 0
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) != 0 and b"KeyboardInterrupt" in process.stderr.read()
 
 
 def test_standard_input_refuses_what_cannot_be_streamed():
@@ -324,15 +353,14 @@ def test_generated_rows_depend_on_seed_and_position_only(name):
 
 
 def test_the_checkerboard_rotates_and_a_quarter_turn_swaps_its_colours():
-    X, y = whole(open_source("checkerboard:rows=1"))
-    rows = [open_source("checkerboard")._rows(np.array([t])) for t in range(500)]
-    X, y = (np.concatenate(part) for part in zip(*rows, strict=True))
-    still = np.where(np.floor(2 * X).sum(axis=1) % 2 == 0, 1.0, -1.0)
-    assert np.mean(still == y) > 0.9
-    X, y = whole(open_source("checkerboard:start=25000,rows=500"))
-    assert np.mean(np.where(np.floor(2 * X).sum(axis=1) % 2 == 0, 1.0, -1.0) == y) < 0.1
-    X, y = whole(open_source("checkerboard:start=12500,rows=2000"))
-    assert 0.3 < np.mean(np.where(np.floor(2 * X).sum(axis=1) % 2 == 0, 1.0, -1.0) == y) < 0.7
+    def agreement_with_the_board_at_rest(start):
+        X, y = whole(open_source(f"checkerboard:start={start},rows=500"))
+        return np.mean(np.where(np.floor(2 * X).sum(axis=1) % 2 == 0, 1.0, -1.0) == y)
+
+    assert agreement_with_the_board_at_rest(0) > 0.9
+    assert 0.3 < agreement_with_the_board_at_rest(12_500) < 0.7
+    assert agreement_with_the_board_at_rest(25_000) < 0.1
+    assert agreement_with_the_board_at_rest(100_000) > 0.9
 
 
 def test_the_hyperplane_drifts_and_one_label_in_twenty_is_wrong():
@@ -349,7 +377,7 @@ def test_the_hyperplane_drifts_and_one_label_in_twenty_is_wrong():
 def test_options_of_generators_are_checked():
     assert open_source("multidist:rows=7,seed=3").n_rows == 7 and open_source("multidist-test").n_rows == 2500
     assert same(whole(open_source("multidist-test")), whole(open_source("multidist:rows=2500,start=5000")))
-    with pytest.raises(ValueError, match="checkerboard has no option 'size'; it has rows, start, seed$"):
+    with pytest.raises(ValueError, match=r"checkerboard has no option 'size'; it has rows, start, seed$"):
         open_source("checkerboard:size=3")
     with pytest.raises(ValueError, match="hyperplane has no option 'x'; it has rows, start, seed, features"):
         open_source("hyperplane:x=3")
@@ -365,5 +393,5 @@ def test_an_unknown_name_shows_near_ones(tmp_path):
     write(tmp_path / "train.csv", FEW_ROWS)
     with pytest.raises(FileNotFoundError, match=r"did you mean .*train\.csv\?"):
         open_source(tmp_path / "trian.csv")
-    with pytest.raises(FileNotFoundError, match="built-in names are digits.*multidist.*cod-rna"):
+    with pytest.raises(FileNotFoundError, match=r"built-in names are digits.*multidist.*cod-rna"):
         open_source("nothing like it")

@@ -46,9 +46,10 @@ class LibsvmSource(FileSource):
         with self._opened() as stream:
             reading = _Reading(self)
             for text in self._whole_lines(stream, self.chunk_bytes):
-                yield from reading.blocks(text)
-                # A live stream says with an empty piece that it has paused.
-                if not text and reading.row > 0:
+                if text:
+                    yield from reading.blocks(text)
+                # With an empty piece a live stream says that it has paused.
+                elif reading.row > 0:
                     yield reading.take_block()
             if reading.row > 0:
                 yield reading.take_block()

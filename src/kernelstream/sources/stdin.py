@@ -13,18 +13,22 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, Source, SourceError, one_of
+from .columns import ColumnOptions
 from .delimited import DelimitedSource
 from .formats import open_file
 from .libsvm import LibsvmSource
 
 STDIN = "-"
 _PLACE = Path("standard input")
-_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+_FORMATS = ("libsvm", "csv")
+# The first bytes of compressed data; those of bz2 hold its level.
+_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+_MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
 _PATIENCE = 0.2
 _CHUNK_BYTES = 2**16
 _CHUNKS_AHEAD = 16
@@ -36,15 +40,19 @@ class StandardInput(Source):
     restartable = False
 
     def __init__(self, *, format: str = "libsvm", block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any):
-        plain, piped = _KINDS[one_of(format, tuple(_KINDS), "the format of standard input")]
+        one_of(format, _FORMATS, "the format of standard input")
         unknown = set(options) - set(inspect.signature(open_file).parameters)
         if unknown:
             raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
-        # As for files, a format without the question ignores the answer.
-        asked = inspect.signature(plain).parameters
-        options = {name: value for name, value in options.items() if name in asked}
+        options = {name: value for name, value in options.items() if value is not None}
+        self._text: FileSource
+        if format == "csv":
+            columns = ColumnOptions(**_asked_by(ColumnOptions, options))
+            options = _asked_by(DelimitedSource, options)
+            self._text = _PipedDelimited(_PLACE, block_rows=block_rows, columns=columns, **options)
+        else:
+            self._text = _PipedLibsvm(_PLACE, block_rows=block_rows, **_asked_by(LibsvmSource, options))
         self.name = str(_PLACE)
-        self._text = piped(_PLACE, block_rows=block_rows, **options)
         self._blocks: Iterator[LabelledBlock] | None = None
         self._peeked: list[LabelledBlock] = []
         self._passed = False
@@ -135,10 +143,10 @@ class _PipedDelimited(_Piped, DelimitedSource):
         return filter(None, super()._whole_lines(stream, chunk_bytes, start))
 
 
-_KINDS: dict[str, tuple[type[FileSource], type[_Piped]]] = {
-    "libsvm": (LibsvmSource, _PipedLibsvm),
-    "csv": (DelimitedSource, _PipedDelimited),
-}
+def _asked_by(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """As for files, a format without the question ignores the answer."""
+    asked = inspect.signature(kind).parameters
+    return {name: value for name, value in options.items() if name in asked}
 
 
 class _Pipe:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, SourceError, as_csr, format_suffix, positive
-from .formats import SUFFIXES, open_file
+from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
+from .formats import FORMATS, SUFFIXES, open_file
 
 
 class ChainedSource(Source):
@@ -88,8 +88,8 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     """
     directory = Path(place)
     if directory.is_dir():
-        looked_for = f"file with a known suffix ({' '.join(SUFFIXES)}) in the directory {str(place)!r}"
-        paths = [path for path in directory.iterdir() if format_suffix(path) in SUFFIXES and path.name[0] != "."]
+        looked_for = f"file with a suffix of a known format ({', '.join(FORMATS)}) in the directory {str(place)!r}"
+        paths = [path for path in directory.iterdir() if path.name.lower().endswith(SUFFIXES) and path.name[0] != "."]
     else:
         looked_for = f"file that matches {str(place)!r}"
         paths = [Path(path) for path in glob.glob(str(place))]
