@@ -19,7 +19,7 @@ from .survey import Survey
 from .tasks import Classification, Task
 
 
-def tested(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
+def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
     """The metrics of a model on a source, learning nothing."""
     model = as_model(model)
     judges = _judges(model, metrics)
@@ -57,7 +57,7 @@ def holdout(
     rows, seconds = 0, 0.0
 
     def judge() -> None:
-        found = tested(model, test, metrics=metrics)
+        found = judged(model, test, metrics=metrics)
         trace.last = Checkpoint(rows, found, {}, seconds, 0.0, model.size, model.n_bytes)
         trace.checkpoints.append(trace.last)
         trace.parameters = model.parameters

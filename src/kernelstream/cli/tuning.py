@@ -9,6 +9,7 @@ from rich.console import Console
 from ..interrupts import Interrupts
 from ..report import words
 from ..report.live import ProgressLine
+from ..sources import OnlineScaling
 from . import options as o
 from .opening import opened, say, surveyed
 
@@ -50,6 +51,9 @@ def tune(
         with interrupts, line:
             found = surveyed(file, console, task=task, scale=scale, on_block=line.looked_ahead)
             X, y = chosen(file, rows, how=subset, seed=seed)
+            scaling = found.fresh_scaling()
+            if scaling is not None:
+                X = scaling.learn(X) if isinstance(scaling, OnlineScaling) else scaling.apply(X)
 
             def tried(trial: Trial) -> None:
                 interrupts.check()
@@ -64,10 +68,9 @@ def tune(
                 seed=seed,
                 jobs=jobs,
                 settings=settings or (),
-                scaling=found.fresh_scaling(),
                 on_trial=tried,
             )
-            write_config(out, tuned, data=data, how=subset, scale=scale, seed=seed)
+            write_config(out, tuned, data=f"{len(y)} rows of {data} ({subset})", scale=scale)
         if interrupts.seen:
             say(console, f"interrupted; {out} was not written")
             raise typer.Exit(o.INTERRUPTED)
