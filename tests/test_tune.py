@@ -67,18 +67,20 @@ def test_the_outcome_depends_on_the_seed_and_not_on_the_number_of_processes():
 
 
 def test_halving_gives_more_rows_to_fewer_trials_and_the_defaults_stay():
-    assert plan(32, 10_000) == [(32, 370), (11, 1111), (4, 3333), (2, 10_000)]
+    assert plan(32, 10_000) == [(32, 370), (12, 1111), (5, 3333), (3, 10_000)]
     assert plan(9, 500) == [(9, 500)]
     assert plan(1, 10_000) == [(1, 10_000)]
+    assert all(plan(trials, 10**6)[-1][0] >= 2 for trials in range(2, 100))
     X, y = shuffled("digits")
     tuned = tune("fogd", X, y, TASKS["digits"], trials=9, jobs=1, settings=["n_components=30", "learning_rate=0.5"])
     outcomes = [trial.outcome for trial in tuned.trials]
-    assert (len(outcomes), outcomes.count(FINISHED), outcomes.count(HALVED)) == (9, 3, 6)
+    assert (len(outcomes), outcomes.count(FINISHED), outcomes.count(HALVED)) == (9, 4, 5)
     assert tuned.trials[0].settings == ("n_components=30", "learning_rate=0.5")
     assert (tuned.trials[0].outcome, tuned.trials[0].rows) == (FINISHED, 1797)
     assert {trial.rows for trial in tuned.trials if trial.outcome == HALVED} == {599}
     assert all(trial.settings[:2] == tuned.trials[0].settings for trial in tuned.trials)
     assert tuned.value == min(trial.value for trial in tuned.trials if trial.outcome == FINISHED)
+    assert tuned.value < tuned.trials[0].value
     assert list(tuned.searched) == ["kernel.gamma", "regularization"]
 
 

@@ -67,11 +67,11 @@ class Tuned(NamedTuple):
 
 
 def plan(trials: int, rows: int) -> list[tuple[int, int]]:
-    """(trials, rows each is given) of every round."""
-    halvings = 0
-    while FACTOR ** (halvings + 1) <= trials and rows // FACTOR ** (halvings + 1) >= _FEWEST_ROWS:
+    """(trials, rows each is given) of every round: the defaults, and of the others a third as many each time."""
+    others, halvings = trials - 1, 0
+    while FACTOR ** (halvings + 1) <= others and rows // FACTOR ** (halvings + 1) >= _FEWEST_ROWS:
         halvings += 1
-    return [(math.ceil(trials / FACTOR**k), rows // FACTOR ** (halvings - k)) for k in range(halvings + 1)]
+    return [(1 + math.ceil(others / FACTOR**k), rows // FACTOR ** (halvings - k)) for k in range(halvings + 1)]
 
 
 def tune(
