@@ -128,6 +128,13 @@ def test_labels_are_discovered_as_they_come_in_any_order():
     assert late.value == early.value == sk.cohen_kappa_score(["b", "c", "a", "longer"], ["b", "a", "c", "b"])
 
 
+def test_words_may_come_as_objects_and_go_on_from_a_state():
+    words = np.array(["b", "a", "b"], object)
+    metric = Kappa().update(words, words[::-1])
+    again = Kappa().restore(json.loads(json.dumps(metric.state())))
+    assert again.update(words, words).value == metric.update(words.astype(str), words.astype(str)).value
+
+
 def test_one_class_only_is_defined():
     same = (["a", "a"], ["a", "a"])
     half = (["a", "a"], ["a", "b"])

@@ -199,6 +199,7 @@ def test_the_form_learned_first_decides_and_the_other_is_converted():
     zeros_kept.learn(sp.csr_array(X))
     for scaling in (centred, zeros_kept):
         assert np.array_equal(dense(scaling.apply(X)), dense(scaling.apply(sp.csr_array(X))))
+    assert sp.issparse(OnlineScaling().apply(sp.csr_array(X)))
     assert isinstance(centred.apply(sp.csr_array(X)), np.ndarray)
     assert sp.issparse(zeros_kept.apply(X))
 

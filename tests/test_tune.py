@@ -1,5 +1,6 @@
 """Laws of tuning: better than the defaults, the same for a seed whatever the processes, never ended by divergence."""
 
+import functools
 import math
 import tomllib
 
@@ -21,6 +22,7 @@ TASKS = {
 }
 
 
+@functools.cache
 def shuffled(name):
     """All rows in a random order, each feature within 1."""
     ((X, y),) = Shuffled(open_source(name), 1, block_rows=10_000)
@@ -29,7 +31,7 @@ def shuffled(name):
 
 @pytest.mark.parametrize(
     ("data", "algorithm"),
-    [("digits", "fogd"), ("breast-cancer", "pegasos"), ("breast-cancer", "pa-1"), ("diabetes", "norma")],
+    [("digits", "fogd"), ("breast-cancer", "pegasos"), ("diabetes", "norma")],
 )
 def test_the_tuned_setting_beats_the_defaults_on_rows_that_were_not_used(data, algorithm):
     X, y = shuffled(data)
@@ -67,18 +69,20 @@ def test_the_outcome_depends_on_the_seed_and_not_on_the_number_of_processes():
 
 
 def test_halving_gives_more_rows_to_fewer_trials_and_the_defaults_stay():
-    assert plan(32, 10_000) == [(32, 370), (11, 1111), (4, 3333), (2, 10_000)]
+    assert plan(32, 10_000) == [(32, 370), (12, 1111), (5, 3333), (3, 10_000)]
     assert plan(9, 500) == [(9, 500)]
     assert plan(1, 10_000) == [(1, 10_000)]
+    assert all(plan(trials, 10**6)[-1][0] >= 2 for trials in range(2, 100))
     X, y = shuffled("digits")
     tuned = tune("fogd", X, y, TASKS["digits"], trials=9, jobs=1, settings=["n_components=30", "learning_rate=0.5"])
     outcomes = [trial.outcome for trial in tuned.trials]
-    assert (len(outcomes), outcomes.count(FINISHED), outcomes.count(HALVED)) == (9, 3, 6)
+    assert (len(outcomes), outcomes.count(FINISHED), outcomes.count(HALVED)) == (9, 4, 5)
     assert tuned.trials[0].settings == ("n_components=30", "learning_rate=0.5")
     assert (tuned.trials[0].outcome, tuned.trials[0].rows) == (FINISHED, 1797)
     assert {trial.rows for trial in tuned.trials if trial.outcome == HALVED} == {599}
     assert all(trial.settings[:2] == tuned.trials[0].settings for trial in tuned.trials)
     assert tuned.value == min(trial.value for trial in tuned.trials if trial.outcome == FINISHED)
+    assert tuned.value < tuned.trials[0].value
     assert list(tuned.searched) == ["kernel.gamma", "regularization"]
 
 
@@ -98,7 +102,7 @@ def test_divergence_is_infinitely_bad_and_ends_nothing():
 
 def test_a_metric_that_should_be_large_is_made_large():
     X, y = shuffled("breast-cancer")
-    tuned = tune("fogd", X, y, TASKS["breast-cancer"], trials=6, jobs=1, metric="kappa", settings=["n_components=30"])
+    tuned = tune("fogd", X, y, TASKS["breast-cancer"], trials=6, metric="kappa", settings=["n_components=30"])
     assert tuned.value == max(trial.value for trial in tuned.trials) > 0.8
     with pytest.raises(ValueError, match="'mse' does not judge a binary task"):
         tune("fogd", X, y, TASKS["breast-cancer"], metric="mse")
@@ -135,7 +139,7 @@ def test_ranges_follow_the_data():
 def test_sparse_rows_and_words_for_labels_are_tuned_too():
     X, y = shuffled("breast-cancer")
     words = np.array(["benign", "malign"])[y.astype(int)]
-    tuned = tune("fogd", sp.csr_array(X), words, Binary(["benign", "malign"]), trials=4, jobs=2)
+    tuned = tune("fogd", sp.csr_array(X), words, Binary(["benign", "malign"]), trials=4, jobs=1)
     assert 0 <= tuned.value <= tuned.trials[0].value < 0.2
 
 

@@ -33,6 +33,8 @@ from .tasks import Task
 FACTOR = 3
 # Fewer rows than this say little about a setting.
 _FEWEST_ROWS = 200
+# Seconds of learning that take longer than starting processes, which takes a few.
+_WORTH_PROCESSES = 10.0
 FINISHED, HALVED, DIVERGED = "finished", "halved", "diverged"
 HOW = ("random", "prefix")
 _KEYS: dict[str, type] = {"algorithm": str, "task": str, "scale": str, "seed": int, "set": dict}
@@ -67,11 +69,11 @@ class Tuned(NamedTuple):
 
 
 def plan(trials: int, rows: int) -> list[tuple[int, int]]:
-    """(trials, rows each is given) of every round."""
-    halvings = 0
-    while FACTOR ** (halvings + 1) <= trials and rows // FACTOR ** (halvings + 1) >= _FEWEST_ROWS:
+    """(trials, rows each is given) of every round: the defaults, and of the others a third as many each time."""
+    others, halvings = trials - 1, 0
+    while FACTOR ** (halvings + 1) <= others and rows // FACTOR ** (halvings + 1) >= _FEWEST_ROWS:
         halvings += 1
-    return [(math.ceil(trials / FACTOR**k), rows // FACTOR ** (halvings - k)) for k in range(halvings + 1)]
+    return [(1 + math.ceil(others / FACTOR**k), rows // FACTOR ** (halvings - k)) for k in range(halvings + 1)]
 
 
 def tune(
@@ -89,7 +91,8 @@ def tune(
 ) -> Tuned:
     """Search settings for these rows, which are scaled already (`OnlineScaling().learn(X)` for scale=online).
 
-    settings: what is not searched. metric: a name (the headline of `default_metrics`). jobs: processes (all cores).
+    settings: what is not searched. metric: a name (the headline of `default_metrics`). jobs: processes; None means all
+    cores when the work is worth starting them, else none besides this one.
     on_trial: called after each trial of each round, in an order that does not depend on `jobs`.
     Processes import the script that calls this: it must do so under ``if __name__ == "__main__":``.
     """
@@ -109,8 +112,13 @@ def tune(
     work = _Work(algorithm, rows.X, rows.y, task, seed, names[0], sign * math.inf)
     table = [Trial(c, 0, sign * math.inf, 0.0, FINISHED) for c in chosen]
     alive = list(range(len(chosen)))
-    with _workers(work, min(jobs or _cores(), len(chosen)), chosen[0]) as measure:
-        for count, given in plan(len(chosen), rows.n_rows):
+    rounds = plan(len(chosen), rows.n_rows)
+    if jobs is None:
+        _, seconds, _ = _measured(work, (chosen[0], rounds[0][1]))
+        expected = seconds / rounds[0][1] * sum(count * given for count, given in rounds)
+        jobs = _cores() if expected > _WORTH_PROCESSES else 1
+    with _workers(work, min(jobs, len(chosen)), chosen[0]) as measure:
+        for count, given in rounds:
             for i in alive[count:]:
                 table[i] = table[i]._replace(outcome=HALVED)
             alive = alive[:count]
@@ -172,15 +180,14 @@ def _answer(question: _Question) -> _Answer:
 
 @contextmanager
 def _workers(
-    work: _Work, jobs: int, settings: tuple[str, ...]
+    work: _Work, jobs: int, first: tuple[str, ...]
 ) -> Iterator[Callable[[list[_Question]], Iterator[_Answer]]]:
-    """A function that answers questions in their order with so many processes, with settings like these compiled."""
+    """A function that answers questions in their order, with so many processes."""
     if jobs == 1:
         yield lambda questions: (_measured(work, question) for question in questions)
         return
-    # Compiled here first, what the workers run comes from the cache. They are spawned: forking a process that has
-    # threads can stop it for good.
-    _measured(work, (settings, 1))
+    _measured(work, (first, 1))  # compiles: the workers take what they run from the cache
+    # Forking a process that has threads can stop it for good.
     pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (work,))
     try:
         yield lambda questions: pool.map(_answer, questions)

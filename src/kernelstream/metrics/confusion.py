@@ -22,6 +22,7 @@ class _Confusion(Metric):
         check_kinds(self.name, y_true, shown)
         if len(y_true) == 0:
             return
+        y_true, shown = _plain(y_true), _plain(shown)
         self._make_room(y_true)
         self._make_room(shown)
         true, guessed = self._places(y_true), self._places(shown)
@@ -61,6 +62,12 @@ class _Confusion(Metric):
         self._labels = None if state["labels"] is None else np.array(state["labels"])
         self._counts = np.array(state["counts"], np.int64).reshape(3, -1)
         return super().restore(state)
+
+
+def _plain(labels: np.ndarray) -> np.ndarray:
+    """Text that came as objects, as pandas gives it, as text."""
+    objects = labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels)
+    return labels.astype(str) if objects else labels
 
 
 class BalancedError(_Confusion):

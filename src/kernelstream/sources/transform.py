@@ -63,8 +63,7 @@ class OnlineScaling:
 
     def learn(self, X: Matrix) -> Matrix:
         """The rows, each scaled by those before it. Requires: finite numbers of at most 1e15."""
-        if self.n_rows == 0:
-            self.centred = not issparse(X)
+        self.centred = self._centres(X)
         width = max(X.shape[1], len(self.mean))
         self.mean, self.spread = _padded(self.mean, width), _padded(self.spread, width)
         scaled = self._scaled(X, self.mean, self.spread, 1)
@@ -76,9 +75,12 @@ class OnlineScaling:
         width = max(X.shape[1], len(self.mean))
         return self._scaled(X, _padded(self.mean, width), _padded(self.spread, width), 0)
 
+    def _centres(self, X: Matrix) -> bool:
+        return self.centred if self.n_rows > 0 else not issparse(X)
+
     def _scaled(self, X: Matrix, mean: NDArray[Any], spread: NDArray[Any], learning: int) -> Matrix:
         width = len(mean)
-        if not self.centred:
+        if not self._centres(X):
             X = csr_array(X)
             values = X.data.astype(np.float64)
             indices, indptr = X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
