@@ -108,9 +108,13 @@ def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | Non
     with styled(LIGHT):
         figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
         panel = figure.add_subplot()
-        panel.barh([labels[i] for i in order], [float(widths[i]) for i in order], color=LIGHT.curves[0])
-        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
+        gains = [float(widths[i]) - 1.0 for i in order]
+        panel.barh([labels[i] for i in order], gains, left=1.0, color=LIGHT.curves[0])
+        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0)
         panel.set_xlabel("learned width (1 at the start)")
+        panel.margins(y=0.02)
+        panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
+        panel.set_axisbelow(True)
         figure.savefig(path, dpi=150)
 
 
