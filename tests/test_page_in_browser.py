@@ -1,8 +1,10 @@
 """The page as a browser draws it: in light and dark, on a desk and on a phone, with nothing run and nothing cut off."""
 
+import contextlib
 import re
 import shutil
 import subprocess
+import zlib
 
 import numpy as np
 import pytest
@@ -73,6 +75,18 @@ def test_a_browser_draws_the_page_in_the_colours_that_are_preferred(page, ink, s
     assert min(count(half, colour) for colour in ink.curves[:2]) > 300
     for edge in (pixels[:, :8], pixels[:, -8:]):
         assert (edge == edge[0, 0]).all()  # nothing hangs over
+
+
+def test_paper_is_white_whatever_the_screen_prefers(page):
+    file = page.parent / "report.pdf"
+    browse(page, f"--blink-settings=preferredColorScheme={SCHEMES[DARK]}", f"--print-to-pdf={file}")
+    colours = set()
+    for stream in re.findall(rb"stream\r?\n(.*?)endstream", file.read_bytes(), re.DOTALL):
+        with contextlib.suppress(zlib.error):  # fonts and images, which are not drawing commands
+            for three in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) (?:rg|RG)\b", zlib.decompress(stream)):
+                colours.add("#" + "".join(f"{round(255 * float(part)):02x}" for part in three))
+    assert {LIGHT.text, *LIGHT.curves[:2]} <= colours
+    assert colours.isdisjoint({DARK.paper, DARK.text, *DARK.curves})
 
 
 def test_a_browser_sees_the_table_and_pictures_that_have_a_size(page, traces):

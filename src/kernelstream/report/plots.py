@@ -184,15 +184,16 @@ def _quantity(group: Sequence[Run], y: str) -> str:
 
 def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
     curves = [run.curve(x, y) for run in group]
-    # The best are drawn last, over the others.
     for rank, (run, curve) in reversed(list(enumerate(zip(group, curves, strict=True)))):
         prominent = rank < PROMINENT
-        style = {**line_style(run.position, ink), "linewidth": 1.9 if prominent else 1.1}
-        colour = style.pop("color")
-        panel.plot(curve.x, curve.y, color=colour, label=run.label, alpha=1.0 if prominent else 0.6, **style)
+        style = line_style(run.position, ink)
+        # The best lie over the others, and broken lines over whole ones, so that equal curves are all seen.
+        order = 2.0 + prominent + 0.5 * (style["linestyle"] != "-")
+        width, alpha = (1.9, 1.0) if prominent else (1.1, 0.6)
+        panel.plot(curve.x, curve.y, **style, linewidth=width, alpha=alpha, label=run.label, zorder=order)
         if prominent and y != WINDOW and curve.deviation.any():
             low, high = curve.y - curve.deviation, curve.y + curve.deviation
-            panel.fill_between(curve.x, low, high, color=colour, alpha=0.13, linewidth=0)
+            panel.fill_between(curve.x, low, high, color=style["color"], alpha=0.09, linewidth=0)
     if y == METRIC:
         if x == SECONDS:
             seconds_axis(panel.xaxis)
