@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import dataclasses
 import io
 import os
 import re
@@ -193,6 +194,29 @@ def test_windows_that_are_too_small_are_taken_together():
     assert np.diff(curve.x, prepend=0).min() >= 60
     mistakes = np.diff(curve.x, prepend=0) @ curve.y
     assert mistakes == pytest.approx(trace.checkpoints[-1].metrics["mistake_rate"] * 3000)
+
+
+@pytest.mark.parametrize(
+    "traces",
+    [
+        [made("a", np.nan), made("b", np.nan)],
+        [made("a", 0.0), made("b", 0.0)],
+        [made("a", 1e12, headline="rmse"), made("b", 0.5, headline="rmse")],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[])],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[], last=made("a", 0.5).last._replace(seconds=0.0))],
+    ],
+    ids=["no number", "no mistake", "far apart", "one point", "no time"],
+)
+def test_any_numbers_can_be_drawn(traces):
+    (group,) = by_source(traces).values()
+    for x, y in ((ROWS, METRIC), (ROWS, WINDOW), (SECONDS, METRIC), (ROWS, SIZE)):
+        assert curve_svg(group, x, y, LIGHT).endswith("</svg>\n")
+    assert scatter_svg(group, LIGHT).endswith("</svg>\n")
+
+
+def test_names_with_signs_of_formulas_are_drawn_as_they_are():
+    group = by_source([made("cost in $ or $", 0.1), made("b", 0.2)])["s"]
+    assert ">cost in $ or $</text>" in scatter_svg(group, LIGHT)
 
 
 def test_a_size_that_is_not_known_is_a_dash(tmp_path):

@@ -43,6 +43,7 @@ _STYLE: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name may have dollar signs
     "svg.hashsalt": "kernelstream",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -247,6 +248,8 @@ def _finish(panel: Any, ink: Ink) -> None:
 def _log_axis(axis: Any, formatter: Any, *, decades: int) -> None:
     """A logarithmic axis: ticks at 1, 2 and 5 when it spans fewer decades than given, else at powers of ten."""
     low, high = axis.get_data_interval()
+    if not 0.0 < high < math.inf:  # no time was measured, or no value is a number
+        return
     axis.axes.set_xscale("log")
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**decades * low else (1.0,)))
     axis.set_major_formatter(formatter)
