@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import dataclasses
 import io
 import os
 import re
@@ -82,7 +83,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "img", "source", "br"):
+        if tag not in ("meta", "img", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -103,16 +104,16 @@ def test_a_page_needs_nothing_but_itself(tmp_path):
     policy = next(meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:;")
     for _, attributes in page.tags:
-        for name in ("src", "srcset", "href"):
+        for name in ("src", "href"):
             assert attributes.get(name, "data:").startswith("data:")
-    assert len(page.of("img")) == len(page.of("figure")) == 10
+    assert len(page.of("figure")) == 10
+    kinds = [image["class"] for image in page.of("img")]
+    assert (kinds.count("light"), kinds.count("dark")) == (10, 10)
+    assert (kinds.count("narrow-light"), kinds.count("narrow-dark")) == (2, 2)
     for image in page.of("img"):
         svg = base64.b64decode(image["src"].partition("base64,")[2]).decode()
         assert not re.search(r"(href|src)=\"(?!#)", svg)
         assert re.match(r"waves( 2)?: .*\bogd ", image["alt"])
-    dark = [source for source in page.of("source") if "dark" in source["media"]]
-    assert len(dark) == 12
-    assert all(source["media"].startswith("screen and") for source in dark)
     for word in ("Title", "Lead.", "7", "A note.", "mistake rate", "RMSE", "MSE", "kernel.gamma=", "n_components=400"):
         assert word in page.text
 
@@ -193,6 +194,29 @@ def test_windows_that_are_too_small_are_taken_together():
     assert np.diff(curve.x, prepend=0).min() >= 60
     mistakes = np.diff(curve.x, prepend=0) @ curve.y
     assert mistakes == pytest.approx(trace.checkpoints[-1].metrics["mistake_rate"] * 3000)
+
+
+@pytest.mark.parametrize(
+    "traces",
+    [
+        [made("a", np.nan), made("b", np.nan)],
+        [made("a", 0.0), made("b", 0.0)],
+        [made("a", 1e12, headline="rmse"), made("b", 0.5, headline="rmse")],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[])],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[], last=made("a", 0.5).last._replace(seconds=0.0))],
+    ],
+    ids=["no number", "no mistake", "far apart", "one point", "no time"],
+)
+def test_any_numbers_can_be_drawn(traces):
+    (group,) = by_source(traces).values()
+    for x, y in ((ROWS, METRIC), (ROWS, WINDOW), (SECONDS, METRIC), (ROWS, SIZE)):
+        assert curve_svg(group, x, y, LIGHT).endswith("</svg>\n")
+    assert scatter_svg(group, LIGHT).endswith("</svg>\n")
+
+
+def test_names_with_signs_of_formulas_are_drawn_as_they_are():
+    group = by_source([made("cost in $ or $", 0.1), made("b", 0.2)])["s"]
+    assert ">cost in $ or $</text>" in scatter_svg(group, LIGHT)
 
 
 def test_a_size_that_is_not_known_is_a_dash(tmp_path):

@@ -11,10 +11,9 @@ from . import words
 from .plots import DARK, DASHES, LIGHT, NARROW, PROMINENT, WIDE, Ink, course_svg, curve_svg, curve_title
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Run, best, by_source, metric_names
 from .scatter import scatter_svg, scatter_title
-from .style import PHONE, STYLE
+from .style import STYLE
 
 _TALL = (4.9, 5.6)
-_DARK_SCREEN = "screen and (prefers-color-scheme: dark)"
 _BEFORE = "Every row was predicted before it was learned from."
 _COURSE = "Over all rows so far, and in windows of the newest rows, where a change of the data shows at once."
 _WINDOWS = "Over the newest rows only, so that a change of the data shows at once."
@@ -216,16 +215,20 @@ def _figure(
     *,
     narrow: tuple[float, float] | None = None,
 ) -> str:
-    """A picture in light and dark; a wide one when it has a narrow form for phones too."""
+    """A picture in light and dark; a wide one when it has a narrow form for phones too.
+
+    The style sheet shows one of them. A ``<picture>`` would be printed as it was on the screen, dark on white paper.
+    """
     full = NARROW if narrow is None else WIDE
-    sources = [(_DARK_SCREEN, DARK, full)]
+    forms = [("light", LIGHT, full), ("dark", DARK, full)]
     if narrow is not None:
-        sources = [(f"{_DARK_SCREEN} and {PHONE}", DARK, narrow), *sources, (PHONE, LIGHT, narrow)]
-    lines = "".join(f'<source media="{media}" srcset="{_uri(draw(ink, size))}">' for media, ink, size in sources)
+        forms += [("narrow-light", LIGHT, narrow), ("narrow-dark", DARK, narrow)]
+    images = "".join(
+        f'<img class="{name}" src="{_uri(draw(ink, size))}" alt="{escape(alt)}">' for name, ink, size in forms
+    )
     return (
         f"<figure{'' if narrow is None else ' class=wide'}><figcaption><b>{escape(title)}</b>{escape(about)}"
-        f"</figcaption><picture>{lines}"
-        f'<img src="{_uri(draw(LIGHT, full))}" alt="{escape(alt)}"></picture></figure>'
+        f"</figcaption>{images}</figure>"
     )
 
 

@@ -43,6 +43,7 @@ _STYLE: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name may have dollar signs
     "svg.hashsalt": "kernelstream",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -108,9 +109,13 @@ def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | Non
     with styled(LIGHT):
         figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
         panel = figure.add_subplot()
-        panel.barh([labels[i] for i in order], [float(widths[i]) for i in order], color=LIGHT.curves[0])
-        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
+        gains = [float(widths[i]) - 1.0 for i in order]
+        panel.barh([labels[i] for i in order], gains, left=1.0, color=LIGHT.curves[0])
+        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0)
         panel.set_xlabel("learned width (1 at the start)")
+        panel.margins(y=0.02)
+        panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
+        panel.set_axisbelow(True)
         figure.savefig(path, dpi=150)
 
 
@@ -180,15 +185,16 @@ def _quantity(group: Sequence[Run], y: str) -> str:
 
 def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
     curves = [run.curve(x, y) for run in group]
-    # The best are drawn last, over the others.
     for rank, (run, curve) in reversed(list(enumerate(zip(group, curves, strict=True)))):
         prominent = rank < PROMINENT
-        style = {**line_style(run.position, ink), "linewidth": 1.9 if prominent else 1.1}
-        colour = style.pop("color")
-        panel.plot(curve.x, curve.y, color=colour, label=run.label, alpha=1.0 if prominent else 0.6, **style)
+        style = line_style(run.position, ink)
+        # The best lie over the others, and broken lines over whole ones, so that equal curves are all seen.
+        order = 2.0 + prominent + 0.5 * (style["linestyle"] != "-")
+        width, alpha = (1.9, 1.0) if prominent else (1.1, 0.6)
+        panel.plot(curve.x, curve.y, **style, linewidth=width, alpha=alpha, label=run.label, zorder=order)
         if prominent and y != WINDOW and curve.deviation.any():
             low, high = curve.y - curve.deviation, curve.y + curve.deviation
-            panel.fill_between(curve.x, low, high, color=colour, alpha=0.13, linewidth=0)
+            panel.fill_between(curve.x, low, high, color=style["color"], alpha=0.09, linewidth=0)
     if y == METRIC:
         if x == SECONDS:
             seconds_axis(panel.xaxis)
@@ -242,6 +248,8 @@ def _finish(panel: Any, ink: Ink) -> None:
 def _log_axis(axis: Any, formatter: Any, *, decades: int) -> None:
     """A logarithmic axis: ticks at 1, 2 and 5 when it spans fewer decades than given, else at powers of ten."""
     low, high = axis.get_data_interval()
+    if not 0.0 < high < math.inf:  # no time was measured, or no value is a number
+        return
     axis.axes.set_xscale("log")
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**decades * low else (1.0,)))
     axis.set_major_formatter(formatter)

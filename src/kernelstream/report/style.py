@@ -3,7 +3,8 @@
 from .plots import DARK, DASHES, LIGHT, Ink
 
 # A wide picture has a narrow twin below this width of the window.
-PHONE = "(max-width: 44rem)"
+_PHONE = "screen and (max-width: 44rem)"
+_DARK_SCREEN = "screen and (prefers-color-scheme: dark)"
 
 
 def _variables(ink: Ink, soft: str, best: str, raised: str) -> str:
@@ -24,7 +25,7 @@ _KEYS = "\n".join(
 
 STYLE = f"""
 :root {{ color-scheme: light dark; {_variables(LIGHT, "#57606a", "#dff3e4", "#f6f8fa")} }}
-@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK, "#9aa6b2", "#12402c", "#1d242d")} }} }}
+@media {_DARK_SCREEN} {{ :root {{ {_variables(DARK, "#9aa6b2", "#12402c", "#1d242d")} }} }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 76rem; background: var(--paper); color: var(--text);
   font: 16px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }}
@@ -59,9 +60,16 @@ figure {{ margin: 0; min-width: 0; break-inside: avoid; }}
 figure.wide {{ grid-column: 1 / -1; }}
 figcaption {{ font-size: .88rem; }}
 figcaption b {{ display: block; color: var(--text); font-size: .98rem; }}
-img {{ width: 100%; height: auto; display: block; margin-top: .25rem; }}
+img {{ width: 100%; height: auto; display: none; margin-top: .25rem; }}
+img.light {{ display: block; }}
+@media {_DARK_SCREEN} {{ img.light {{ display: none; }} img.dark {{ display: block; }} }}
+@media {_PHONE} {{ figure.wide img {{ display: none; }} figure.wide img.narrow-light {{ display: block; }} }}
+@media {_PHONE} and (prefers-color-scheme: dark) {{
+  figure.wide img.narrow-light {{ display: none; }}
+  figure.wide img.narrow-dark {{ display: block; }}
+}}
 {_KEYS}
-@media {PHONE} {{
+@media {_PHONE} {{
   body {{ padding: 1.25rem 1rem 3rem; }}
   h1 {{ font-size: 1.4rem; }}
   .panels {{ grid-template-columns: 1fr; }}
@@ -70,6 +78,11 @@ img {{ width: 100%; height: auto; display: block; margin-top: .25rem; }}
 }}
 @media print {{
   body {{ padding: 0; max-width: none; font-size: 10pt; }}
+  h1 {{ font-size: 18pt; }}
+  h2 {{ font-size: 13pt; margin-top: 1.5rem; }}
+  .legend, figcaption {{ font-size: 8pt; }}
+  figcaption b {{ font-size: 9pt; }}
+  code {{ font-size: 7.5pt; }}
   h2, h3 {{ break-after: avoid; }}
   tr {{ break-inside: avoid; }}
   table {{ font-size: 8pt; }}
