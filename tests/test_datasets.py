@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import lzma
 import shutil
+import socketserver
 import threading
 
 import numpy as np
@@ -144,6 +145,21 @@ def test_without_a_network_the_error_names_the_address_and_the_way_by_hand(site,
         assert url in str(caught.value)
         assert f"put {FILE} into {places[1] / 'tiny'}" in str(caught.value)
         assert "KERNELSTREAM_DATA" in str(caught.value)
+
+
+def test_an_answer_that_is_not_http_is_an_error_of_the_connection(monkeypatch):
+    class Stranger(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(4096)
+            self.request.sendall(b"who is there?\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Stranger) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        register(monkeypatch, f"http://127.0.0.1:{server.server_address[1]}/{FILE}")
+        with pytest.raises(ConnectionError, match="the answer is not HTTP"):
+            fetch("tiny", "train")
+        thread.join()
 
 
 def test_a_data_set_without_an_address_says_where_it_comes_from(places):

@@ -273,7 +273,7 @@ def test_query_groups_are_ignored_with_a_notice(tmp_path):
     assert len(whole(source)[1]) == 18
     assert len(source.notices) == 1 and "qid:" in source.notices[0] and "ignored" in source.notices[0]
     mixed = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 x\n1 1:1\n", on_error="skip")
-    assert len(whole(mixed)[1]) == 2 and len(mixed.notices) == 2 and mixed.notices[1] == source.notices[0]
+    assert len(whole(mixed)[1]) == 2 and len(mixed.notices) == 2 and set(source.notices) < set(mixed.notices)
     assert whole(plain := libsvm(tmp_path, SOME_TEXT)) and not plain.notices
 
 

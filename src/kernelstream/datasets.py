@@ -6,15 +6,13 @@ write and pack these files in other ways, so no data set has one yet: the error 
 """
 
 import hashlib
-import http.client
 import lzma
 import os
 import tomllib
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
@@ -170,7 +168,7 @@ def _download(name: str, split: str, on_progress: Callable[[int, int | None], No
         try:
             complete = _continue(file.url, part, before, on_progress)
             reason = "the connection broke"
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             reason = str(error)
         after = part.stat().st_size if part.exists() else 0
         if not complete and after <= before:
@@ -191,25 +189,35 @@ def _download(name: str, split: str, on_progress: Callable[[int, int | None], No
 
 def _continue(url: str, part: Path, have: int, on_progress: Callable[[int, int | None], None]) -> bool:
     """Fetch what is missing of a file. Says whether it is complete as far as the server told."""
+    # Most who open a data set have it, and need not wait for these.
+    import http.client
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
         response = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         with error:
             # Nothing lies beyond what is there: the checksum will tell whether it is right.
-            if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
+            if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and have:
                 return True
             raise
+    except http.client.HTTPException as error:
+        raise ConnectionError(f"the answer is not HTTP ({error!r})") from error
     with response:
-        if response.status != http.HTTPStatus.PARTIAL_CONTENT:
+        if response.status != HTTPStatus.PARTIAL_CONTENT:
             have = 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length is not None else None
         with open(part, "ab" if have else "wb") as file:
-            while chunk := response.read(_CHUNK_BYTES):
-                file.write(chunk)
-                have += len(chunk)
-                on_progress(have, total)
+            try:
+                while chunk := response.read(_CHUNK_BYTES):
+                    file.write(chunk)
+                    have += len(chunk)
+                    on_progress(have, total)
+            except http.client.IncompleteRead:
+                return False
     return total is None or have >= total
 
 

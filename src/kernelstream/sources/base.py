@@ -115,6 +115,7 @@ class FileSource(Source):
         self._plain: Path | None = None
 
     def _located(self, path: str | os.PathLike[str]) -> Path:
+        """The path, which must be that of a file; standard input has none."""
         return existing_file(path)
 
     def progress(self) -> float | None:

@@ -64,7 +64,6 @@ class _Reading:
         self.lines = 0
         self.width = 1
         self.row = 0
-        self.queries = False
         self.words: list[str] = []
         # Labels are numbers until the first block shows a word; from the second block on this is settled.
         self.numeric = True
@@ -89,7 +88,8 @@ class _Reading:
             self._reserve(len(text) - at)
             first = self.row
             fault, at, self.row, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
-            self.queries = self.queries or n_queries > 0
+            if n_queries > 0:
+                self.source._tell("queries", _QUERIES)
             # The line at fault has its label read already.
             labelled = slice(first, self.row + (fault != OK))
             worded: list[int] = []
@@ -99,8 +99,6 @@ class _Reading:
                 at = text.index(b"\n", at) + 1
             if faults:
                 self._skip(text, labelled, faults)
-            if self.queries and _QUERIES not in self.source.notices:
-                self.source.notices += (_QUERIES,)
             self._settle_words(text, first, worded)
             if self.row == self.source.block_rows:
                 yield self.take_block()

@@ -1,8 +1,8 @@
 """Standard input as a stream: it passes once, and rows are served as they arrive.
 
 A thread reads the bytes, because only a thread can wait for a pipe on every system and still let the reader give up
-waiting. What has arrived is parsed at once; a block is served when it is full, or when its first text is 0.2 seconds
-old and nothing more has come.
+waiting. Text is parsed when a good piece has come, or when the first of it is 0.2 seconds old and nothing more waits.
+Then its rows are served, however few. What the first block settles for a file, whatever came by then settles here.
 """
 
 import contextlib
@@ -139,6 +139,8 @@ class _PipedLibsvm(_Piped, LibsvmSource):
 
 
 class _PipedDelimited(_Piped, DelimitedSource):
+    """CSV rows wait until a block is full: its reader does not know of pauses."""
+
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
         return filter(None, super()._whole_lines(stream, chunk_bytes, start))
 
