@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -37,7 +38,13 @@ from kernelstream.sources._decimals import decimals
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
-COMPRESSIONS = {"": lambda data: data, ".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2.compress}
+COMPRESSIONS = {
+    "": lambda data: data,
+    ".xz": lzma.compress,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda data: pa.compress(data, codec="zstd", asbytes=True),
+}
 SOME_TEXT = b"1 1:0.5 3:-2e-3\n-1 2:7\n+1 # nothing but a label\n1 1:1 2:2 4:4\n"
 ROUNDING = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -343,7 +350,7 @@ def test_progress_is_the_share_of_bytes_read(tmp_path):
     assert seen == sorted(seen) and 0 < seen[0] < 0.5 and source.progress() == 1.0
 
 
-@pytest.mark.parametrize("compression", [".xz", ".gz", ".bz2"])
+@pytest.mark.parametrize("compression", [".xz", ".gz", ".bz2", ".zst"])
 @pytest.mark.parametrize("suffix", [".libsvm", ".csv"])
 def test_damaged_compression_is_refused(tmp_path, compression, suffix):
     data = COMPRESSIONS[compression](b"1,2,3\n" * 9999)

@@ -17,7 +17,7 @@ from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError
 from .columns import ColumnOptions, Layout, TableSource, is_list
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
-_BUFFER_BYTES = 2**20
+_BUFFER_BYTES = 2**16
 
 
 class _BatchSource(TableSource):

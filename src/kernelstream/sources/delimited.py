@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError, to_number
 from .columns import ColumnOptions, Layout, TableSource
 
-_MISSING = ("", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None")
+_MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
 # pyarrow looks for them before it trims a field.
 _NULLS = [*_MISSING, *(f" {word}" for word in _MISSING)]
 _CHUNK_BYTES = 2**20
@@ -146,7 +146,7 @@ class _Rows:
             line += text.count(b"\n")
 
     def _readable(self, text: bytes, line: int) -> Iterator[Any]:
-        """The rows of a text that can be read. One with a fault is halved until the faulty line stands alone."""
+        """The rows of a text that can be read."""
         import pyarrow as pa
 
         try:
@@ -157,6 +157,11 @@ class _Rows:
         if not reason:
             yield table
             return
+        rest = self._without_faults(text, line)
+        if rest != text:
+            yield from self._readable(rest, line)
+            return
+        # Only pyarrow sees what is wrong: halves, until the faulty line stands alone.
         cut = text.find(b"\n", len(text) // 2) + 1
         if cut == len(text):
             cut = text.rfind(b"\n", 0, len(text) - 1) + 1
@@ -164,7 +169,22 @@ class _Rows:
             yield from self._readable(text[:cut], line)
             yield from self._readable(text[cut:], line + text.count(b"\n", 0, cut))
         else:
-            self.source._skip(self._fault(text, line, reason))
+            self.source._skip(SourceError(reason, path=self.source.path, line=line))
+
+    def _without_faults(self, text: bytes, line: int) -> bytes:
+        """The text with an empty line in place of each faulty one; what is wrong with those goes to `_skip`."""
+        lines = [row + b"\n" for row in text.split(b"\n")[:-1]]
+        for number, row in enumerate(lines):
+            # Each line on its own: a quote that is never closed spoils no other.
+            try:
+                fields = next(csv.reader([row.decode("utf-8-sig", "replace")], delimiter=self.source.delimiter), [])
+                position, what = self._first_fault(fields) if fields else (0, "")
+            except csv.Error as error:
+                position, what = 0, f"{error}; is the delimiter {self.source.delimiter!r} right?"
+            if what:
+                self.source._skip(SourceError(what, path=self.source.path, line=line + number, column=position + 1))
+                lines[number] = b"\n"
+        return b"".join(lines)
 
     def _parsed(self, text: bytes) -> Any:
         import pyarrow as pa
@@ -174,7 +194,7 @@ class _Rows:
         table = pyarrow.csv.read_csv(pa.BufferReader(text), **self.options)
         for at in self.layout.features(True):
             column = table.column(at)
-            missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(_MISSING))
+            missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(_MISSING)))
             table = table.set_column(at, self.names[at], pc.if_else(missing, pa.scalar(None, pa.string()), column))
         return table
 
@@ -187,13 +207,6 @@ class _Rows:
             return True
         return not self.impute and any(column.null_count > 0 for column in table.columns)
 
-    def _fault(self, text: bytes, line: int, reason: str) -> SourceError:
-        """The error of a single line, with its place as far as it can be told."""
-        fields = next(csv.reader([text.decode("utf-8-sig", "replace")], delimiter=self.source.delimiter), [])
-        position, what = self._first_fault(fields)
-        column = position + 1 if what else None
-        return SourceError(what or reason, path=self.source.path, line=line, column=column)
-
     def _first_fault(self, fields: list[str]) -> tuple[int, str]:
         """Position and description of what is wrong with a line; an empty description when nothing is."""
         names, label, categorical = self.layout
@@ -201,7 +214,6 @@ class _Rows:
             shorter = min(len(fields), len(names))
             return shorter, f"{len(fields)} fields, the first line has {len(names)}; complete or drop this one"
         for position, (field, name) in enumerate(zip(fields, names, strict=True)):
-            what = f"the value {field!r} of {name!r} is not a number"
             if position == label:
                 if field == "" or (self.numeric_label and _is_missing(field)):
                     return position, f"the label {name!r} is missing; fill it in or drop the row"
@@ -213,6 +225,7 @@ class _Rows:
                     remedy = "fill it in, drop the row, or use missing='mean'"
                     return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
             elif not categorical[position] and not _is_number(field):
+                what = f"the value {field!r} of {name!r} is not a number"
                 if self.source.columns.categorical != "refuse":
                     return position, f"{what}, unlike all in the first mebibyte; name it in categorical_columns"
                 remedy = "encode the column as numbers or with categorical='onehot', drop it"
@@ -247,7 +260,7 @@ def _wordy_columns(text: bytes, delimiter: str, n_columns: int, only: int | None
     wordy = set()
     for position in range(n_columns) if only is None else [only]:
         fields = pc.utf8_trim_whitespace(table.column(str(position)))
-        fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(_MISSING))))
+        fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
         try:
             fields.cast(pa.float64())
         except pa.ArrowInvalid:
