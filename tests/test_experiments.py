@@ -14,7 +14,7 @@ from sklearn.linear_model import SGDClassifier
 
 from kernelstream import Binary, Learner, make
 from kernelstream.evaluate import Run, follow, prequential
-from kernelstream.experiments import Repetition, holdout, repeated, summarized, judged
+from kernelstream.experiments import Repetition, holdout, judged, repeated, summarized
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import AUC, MistakeRate
 from kernelstream.models import OwnModel

@@ -91,12 +91,9 @@ def _summary(value: Any) -> str:
 
 
 def _unscaled(learner: Learner, points: np.ndarray) -> np.ndarray:
-    """Points in the units of the data. A feature that was constant has its value."""
+    """Points in the units of the data."""
     points = points.astype(np.float64)
-    if learner.scaling is None:
-        return points
-    offset, factor = (a[: points.shape[1]] for a in (learner.scaling.offset, learner.scaling.factor))
-    return np.asarray(offset + np.divide(points, factor, out=np.zeros_like(points), where=factor != 0))
+    return points if learner.scaling is None else learner.scaling.undo(points)
 
 
 def _image_shape(width: int) -> tuple[int, int] | None:

@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
+from ..metrics import METRICS
+
 _NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC", "f1": "F1", "r2": "R²"}
-_LARGER_IS_BETTER = {"accuracy", "balanced_accuracy", "auc", "kappa", "f1", "r2"}
 _PREFIXES = ("", "k", "M", "G", "T")
 
 DASH = "-"
@@ -25,7 +26,7 @@ def is_share(name: str) -> bool:
 
 
 def larger_is_better(name: str) -> bool:
-    return name in _LARGER_IS_BETTER
+    return name in METRICS and METRICS[name].larger_is_better
 
 
 def metric_value(name: str, value: float, deviation: float | None = None) -> str:

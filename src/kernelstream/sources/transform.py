@@ -39,6 +39,11 @@ class Scaling(NamedTuple):
             return (as_csr(X.data, X.indices, X.indptr, width).toarray() - self.offset) * self.factor
         return as_csr(X.data * self.factor[X.indices], X.indices, X.indptr, width)
 
+    def undo(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows as they were; a feature that was constant has its value."""
+        offset, factor = self.offset[: X.shape[1]], self.factor[: X.shape[1]]
+        return np.asarray(offset + np.divide(X, factor, out=np.zeros_like(X), where=factor != 0))
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What `scaling_from` needs besides the kind."""
         return {"offset": self.offset, "factor": self.factor}
@@ -90,6 +95,11 @@ class OnlineScaling:
         rows[:, : X.shape[1]] = X.toarray() if issparse(X) else X
         _scale_dense(rows, mean, spread, self.n_rows, learning)
         return rows
+
+    def undo(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows as they would have been by the newest statistics."""
+        mean, spread = self.mean[: X.shape[1]], self.spread[: X.shape[1]]
+        return np.asarray(mean + X * np.sqrt(spread / max(self.n_rows, 1)))
 
     def merge(self, other: "OnlineScaling") -> None:
         """Take in the statistics of other rows. Requires: equal `centred`, unless one has seen no rows."""
