@@ -232,7 +232,7 @@ def test_an_empty_source_gives_an_empty_trace():
 def test_errors_say_where_in_the_stream_they_happened():
     X, y = stream("binary")
     y = np.where(np.arange(300) == 250, "maybe", y)
-    with pytest.raises(ValueError, match=r"waves, counting from row \d+: Row \d+: the label .*maybe"):
+    with pytest.raises(ValueError, match=r"waves, fogd, counting from row \d+: Row \d+: the label .*maybe"):
         prequential(learner(), ArraySource(X, y, name="waves", block_rows=64))
     X, y = stream("regression")
     X[:, 0] *= 1e10

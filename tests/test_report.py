@@ -1,6 +1,8 @@
 """Laws of what people see: pages that need nothing else, pictures without a display, numbers that can be read."""
 
 import base64
+import csv
+import dataclasses
 import io
 import os
 import re
@@ -15,11 +17,21 @@ from rich.console import Console
 
 from kernelstream import ALGORITHMS, Binary, Learner, Regression
 from kernelstream.demo import DATA_SETS, LEARNERS, run_demo
-from kernelstream.evaluate import Trace, prequential
+from kernelstream.evaluate import Checkpoint, Trace, prequential
 from kernelstream.report import words
+from kernelstream.report.live import ProgressLine
 from kernelstream.report.page import write_page
-from kernelstream.report.plots import DARK, LIGHT, METRIC, ROWS, SECONDS, SIZE, curve_svg, write_curves
-from kernelstream.report.tables import algorithms_table, run_table, traces_table
+from kernelstream.report.plots import DARK, LIGHT, course_svg, curve_svg, write_curves
+from kernelstream.report.runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, by_source
+from kernelstream.report.scatter import scatter_svg
+from kernelstream.report.tables import (
+    algorithms_table,
+    checkpoints_csv,
+    csv_table,
+    markdown_table,
+    run_table,
+    traces_table,
+)
 from kernelstream.settings import described
 from kernelstream.sources import ArraySource
 
@@ -35,6 +47,24 @@ def runs(name="waves"):
         for source, (task, y) in tasks.items()
         for algorithm in ("ogd", "fogd")
     ]
+
+
+def made(algorithm, value, *, source="s", seed=0, parameters=None, headline="mistake_rate", others=None, size=5):
+    """A run of 1,000 rows whose metric falls from 1 to a value."""
+    checkpoints = [
+        Checkpoint(
+            rows,
+            {headline: 1 + (value - 1) * rows / 1000, **(others or {})},
+            {headline: value, **(others or {})},
+            rows / 1e4,
+            rows / 1e5,
+            size,
+            8 * size,
+        )
+        for rows in range(100, 1001, 100)
+    ]
+    task = "regression" if headline == "rmse" else "binary"
+    return Trace(source, algorithm, task, seed, headline, parameters or {}, 0.5, checkpoints, checkpoints[-1])
 
 
 def printed(table, width=80):
@@ -53,7 +83,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "img", "source"):
+        if tag not in ("meta", "img", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -67,21 +97,155 @@ class Page(HTMLParser):
 
 
 def test_a_page_needs_nothing_but_itself(tmp_path):
-    write_page(tmp_path / "p.html", runs(), title="Title", lead="Lead.", facts={"seed": "7"})
+    write_page(tmp_path / "p.html", runs(), title="Title", lead="Lead.", facts={"seed": "7"}, notes=["A note."])
     page = Page(tmp_path / "p.html")
     assert page.open == []
     assert {tag for tag, _ in page.tags}.isdisjoint({"script", "link", "iframe", "object"})
+    policy = next(meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:;")
     for _, attributes in page.tags:
-        for name in ("src", "srcset", "href"):
+        for name in ("src", "href"):
             assert attributes.get(name, "data:").startswith("data:")
-    assert len(page.of("img")) == len(page.of("source")) == 6
+    assert len(page.of("figure")) == 10
+    kinds = [image["class"] for image in page.of("img")]
+    assert (kinds.count("light"), kinds.count("dark")) == (10, 10)
+    assert (kinds.count("narrow-light"), kinds.count("narrow-dark")) == (2, 2)
     for image in page.of("img"):
         svg = base64.b64decode(image["src"].partition("base64,")[2]).decode()
         assert not re.search(r"(href|src)=\"(?!#)", svg)
-        assert "ogd ends at" in image["alt"]
-    assert all("dark" in source["media"] for source in page.of("source"))
-    for word in ("Title", "Lead.", "7", "mistake rate", "RMSE", "kernel.gamma=", "n_components=400"):
+        assert re.match(r"waves( 2)?: .*\bogd ", image["alt"])
+    for word in ("Title", "Lead.", "7", "A note.", "mistake rate", "RMSE", "MSE", "kernel.gamma=", "n_components=400"):
         assert word in page.text
+
+
+def test_a_page_of_one_run_has_no_scatter_and_no_legend(tmp_path):
+    write_page(tmp_path / "p.html", runs()[:1], title="Title", lead="Lead.", facts={})
+    page = Page(tmp_path / "p.html")
+    assert len(page.of("figure")) == 3
+    assert not [attributes for attributes in page.of("ul") if attributes.get("class") == "legend"]
+    assert page.of("svg") == []
+    assert "marked" not in page.text
+    (run,) = by_source(runs()[:1])["waves"]
+    course = course_svg(run, LIGHT)
+    assert "so far" in course and "in windows" in course
+
+
+def test_a_page_without_a_row_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="none of the 1 runs has learned from a row"):
+        write_page(tmp_path / "p.html", [Trace("s", "a", "binary", 0, "auc")], title="", lead="", facts={})
+
+
+def rows_of(path):
+    """The cells of a page's tables, and those that are marked as best."""
+    text = path.read_text()
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)]
+    cells = [[re.sub(r"<.*?>", "", cell) for cell in row] for row in rows]
+    return cells, re.findall(r"<td class=best>(.*?)</td>", text)
+
+
+def test_the_best_comes_first_and_is_marked_whichever_way_is_better(tmp_path):
+    traces = [made("a", 0.3, others={"auc": 0.7}), made("b", 0.2, others={"auc": 0.9}), made("c", 0.25)]
+    write_page(tmp_path / "p.html", traces, title="", lead="", facts={})
+    cells, marked = rows_of(tmp_path / "p.html")
+    assert [row[:3] for row in cells] == [
+        ["learner", "mistake rate", "AUC"],
+        ["b", "20.00 %", "0.9"],
+        ["c", "25.00 %", "-"],
+        ["a", "30.00 %", "0.7"],
+    ]
+    assert marked == ["20.00 %", "0.9"]
+    traces = [made("a", 0.7, headline="auc"), made("b", 0.9, headline="auc")]
+    assert [run.label for run in by_source(traces)["s"]] == ["b", "a"]
+
+
+def test_repeats_are_shown_as_one_with_their_deviation(tmp_path):
+    # A kernel's width that was settled on other rows differs a little; a setting of the user's differs more.
+    traces = [
+        made("a", value, seed=seed, parameters={"kernel.gamma": gamma, "budget": 10})
+        for seed, value, gamma in ((0, 0.1, 0.50), (1, 0.2, 0.51), (2, 0.3, 0.52))
+    ]
+    traces += [made("a", 0.4, seed=seed, parameters={"kernel.gamma": 0.5, "budget": 20}) for seed in (0, 1)]
+    first, second = by_source(traces)["s"]
+    assert (first.label, len(first.repeats)) == ("a budget=10", 3)
+    assert (second.label, len(second.repeats)) == ("a budget=20", 2)
+    assert first.headline == (pytest.approx(0.2), pytest.approx(0.1))
+    curve = first.curve(ROWS, METRIC)
+    assert curve.y[-1] == pytest.approx(0.2) and curve.deviation[-1] == pytest.approx(0.1)
+    assert first.settings == "kernel.gamma=0.5..0.52 budget=10"
+    write_page(tmp_path / "p.html", traces, title="", lead="", facts={})
+    cells, _ = rows_of(tmp_path / "p.html")
+    assert cells[1][:3] == ["a budget=10", "20.00 ± 10.00 %", "3"]
+    assert "seeds 0, 1, 2" in Page(tmp_path / "p.html").text
+    assert "20.00 ± 10.00 %" in printed(traces_table(traces))
+
+
+def test_runs_that_nothing_tells_apart_are_numbered():
+    assert [run.label for run in by_source([made("a", 0.1), made("a", 0.2), made("a", 0.3)])["s"]] == [
+        "a",
+        "a #2",
+        "a #3",
+    ]
+
+
+def test_windows_that_are_too_small_are_taken_together():
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    trace = prequential(Learner("ogd", Binary([-1.0, 1.0])), ArraySource(X, np.sign(X[:, 0])))
+    curve = by_source([trace])["array"][0].curve(ROWS, WINDOW)
+    assert np.diff(curve.x, prepend=0).min() >= 60
+    mistakes = np.diff(curve.x, prepend=0) @ curve.y
+    assert mistakes == pytest.approx(trace.checkpoints[-1].metrics["mistake_rate"] * 3000)
+
+
+@pytest.mark.parametrize(
+    "traces",
+    [
+        [made("a", np.nan), made("b", np.nan)],
+        [made("a", 0.0), made("b", 0.0)],
+        [made("a", 1e12, headline="rmse"), made("b", 0.5, headline="rmse")],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[])],
+        [dataclasses.replace(made("a", 0.5), checkpoints=[], last=made("a", 0.5).last._replace(seconds=0.0))],
+    ],
+    ids=["no number", "no mistake", "far apart", "one point", "no time"],
+)
+def test_any_numbers_can_be_drawn(traces):
+    (group,) = by_source(traces).values()
+    for x, y in ((ROWS, METRIC), (ROWS, WINDOW), (SECONDS, METRIC), (ROWS, SIZE)):
+        assert curve_svg(group, x, y, LIGHT).endswith("</svg>\n")
+    assert scatter_svg(group, LIGHT).endswith("</svg>\n")
+
+
+def test_names_with_signs_of_formulas_are_drawn_as_they_are():
+    group = by_source([made("cost in $ or $", 0.1), made("b", 0.2)])["s"]
+    assert ">cost in $ or $</text>" in scatter_svg(group, LIGHT)
+
+
+def test_a_size_that_is_not_known_is_a_dash(tmp_path):
+    traces = [made("a", 0.3), made("SGDClassifier", 0.2, size=0)]
+    write_page(tmp_path / "p.html", traces, title="", lead="", facts={})
+    cells, _ = rows_of(tmp_path / "p.html")
+    assert cells[1][-2:] == ["-", "-"]
+    assert cells[2][-2:] == ["5", "40 B"]
+
+
+def overlaps(svg):
+    """Pairs of labels in a scatter whose boxes share more than a tenth of a letter."""
+    texts = re.findall(r'font-size: 9px[^>]* x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)<', svg)
+    boxes = [(float(x), float(y), float(x) + 5.2 * len(text), float(y) - 7.0, text) for x, y, text in texts]
+    shared = [
+        (a[4], b[4])
+        for i, a in enumerate(boxes)
+        for b in boxes[:i]
+        if min(a[2], b[2]) - max(a[0], b[0]) > 0.5 and min(a[1], b[1]) - max(a[3], b[3]) > 0.5
+    ]
+    return len(boxes), shared
+
+
+def test_labels_of_a_crowded_scatter_do_not_overlap():
+    values = np.random.default_rng(0).uniform(0.1, 0.13, 27)
+    group = by_source([made(f"learner-{i}", value) for i, value in enumerate(values)])["s"]
+    n, shared = overlaps(scatter_svg(group, LIGHT))
+    assert n == 27
+    assert shared == []
 
 
 def test_a_page_shows_names_as_they_are(tmp_path):
@@ -98,20 +262,27 @@ def test_curves_are_pictures_in_light_and_dark(tmp_path):
     traces = runs()
     write_curves(tmp_path / "c.png", traces)
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-    for x, y in ((ROWS, METRIC), (SECONDS, METRIC), (ROWS, SIZE)):
-        light, dark = (curve_svg(traces[:2], x, y, ink) for ink in (LIGHT, DARK))
-        assert light.count("fogd") == dark.count("fogd") == 1
-        assert LIGHT.curves[0] in light
-        assert DARK.curves[0] in dark
-        assert light == curve_svg(traces[:2], x, y, LIGHT)
+    group = by_source(traces)["waves"]
+    for x, y in ((ROWS, METRIC), (ROWS, WINDOW), (SECONDS, METRIC), (ROWS, SIZE)):
+        light, dark = (curve_svg(group, x, y, ink) for ink in (LIGHT, DARK))
+        for position in (0, 1):
+            assert LIGHT.curves[position] in light
+            assert DARK.curves[position] in dark
+        assert light == curve_svg(group, x, y, LIGHT)
+
+
+def test_a_learner_has_one_colour_on_all_data_sets():
+    groups = by_source([*(made(a, 0.2, source="s") for a in "abc"), *(made(a, 0.1, source="t") for a in "ca")])
+    assert {run.label: run.position for run in groups["t"]} == {"a": 0, "c": 2}
 
 
 def test_drawing_asks_for_no_display():
     code = (
         "import sys; from pathlib import Path; from kernelstream.evaluate import Checkpoint, Trace;"
         "from kernelstream.report.plots import write_curves;"
-        "trace = Trace('a', 'b', 'binary', 0, 'm', checkpoints=[Checkpoint(1, {'m': 1.0}, {}, 1.0, 1.0, 1, 1)] * 2);"
-        "write_curves(Path(sys.argv[1]), [trace]); assert 'matplotlib.pyplot' not in sys.modules"
+        "end = Checkpoint(1, {'m': 1.0}, {}, 1.0, 1.0, 1, 1);"
+        "write_curves(Path(sys.argv[1]), [Trace('a', 'b', 'binary', 0, 'm', checkpoints=[end, end], last=end)]);"
+        "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code, os.devnull], check=True, env=ENVIRONMENT)
 
@@ -123,6 +294,74 @@ def test_tables_fit_and_hold_what_they_should():
         assert word in table
     waiting = Trace("waves", "rbp", "binary", 0, "mistake_rate")
     assert "compiling" in printed(traces_table([trace, waiting], waiting="compiling"))
+
+
+def test_a_table_of_many_metrics_fits_into_80_columns():
+    others = {"auc": 0.987654, "kappa": 0.91236, "f1": 0.923456, "log_loss": 0.123456}
+    traces = [made("budget-perceptron", 0.123, source="a-long-name.train", others=others, size=123_456)]
+    table = printed(traces_table(traces))
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+    for word in ("mistake rate 12.30 %", "AUC 0.98765", "kappa 0.91236", "F1 0.92346", "log loss 0.12346", "123,456"):
+        assert word in table
+
+
+def test_markdown_holds_every_metric_and_names_as_they_are():
+    traces = [made("a|b", 0.3), made("c_d", 12.5, source="t", headline="rmse", others={"mse": 156.25})]
+    lines = [line.strip("| ").split(" | ") for line in markdown_table(traces).splitlines()]
+    assert lines[0][:5] == ["data set", "learner", "mistake rate", "RMSE", "MSE"]
+    assert lines[2][:5] == ["s", "a\\|b", "30.00 %", "-", "-"]
+    assert lines[3][:5] == ["t", "c\\_d", "-", "12.5", "156.25"]
+
+
+def test_csv_holds_every_digit():
+    traces = [made("a", 0.1 + 0.2, source='x,"y"', parameters={"kernel.gamma": 1 / 3, "budget": None}), made("b", 0.5)]
+    first, second = csv.DictReader(io.StringIO(csv_table(traces)))
+    assert first["source"] == 'x,"y"'
+    assert float(first["mistake_rate"]) == traces[0].last.metrics["mistake_rate"]
+    assert first["parameters"] == "kernel.gamma=0.3333333333333333 budget=None"
+    assert (second["algorithm"], second["rows"], second["rows_per_second"]) == ("b", "1000", "10000.0")
+    checkpoints = list(csv.DictReader(io.StringIO(checkpoints_csv(traces))))
+    assert [int(line["rows"]) for line in checkpoints] == [*range(100, 1001, 100)] * 2
+    assert float(checkpoints[9]["window_mistake_rate"]) == traces[0].last.window["mistake_rate"]
+
+
+def progress_of(traces, terminal):
+    """What a console shows while it is told of runs; the line is asked to draw once."""
+    console = Console(file=io.StringIO(), width=100, force_terminal=terminal)
+    source = ArraySource(np.zeros((4, 1)), np.zeros(4))
+    checked = []
+    with ProgressLine(console, source, lambda: checked.append(1)) as line:
+        line.learning(source)(traces)
+    assert checked == [1]
+    return line, console.file.getvalue()
+
+
+def test_progress_shows_the_best_learners_and_counts_the_others():
+    traces = [made(f"learner-{i}", 0.1 + i / 100) for i in range(10)]
+    line, text = progress_of(traces, True)
+    assert line.traces == traces
+    for word in (
+        "1,000 rows  10 learners",
+        "learner-0",
+        "learner-7",
+        "10,000 rows/s",
+        "and 2 more",
+        "18.00 % to 19.00 %",
+    ):
+        assert word in text
+    assert "learner-8" not in text
+
+
+def test_progress_of_one_learner_is_one_line():
+    trace = made("a", 0.25)
+    line, text = progress_of(trace, True)
+    assert line.trace is trace and line.traces == [trace]
+    assert "1,000 rows  10,000 rows/s  mistake rate 25.00 %  size 5" in text
+
+
+def test_progress_is_silent_where_there_is_no_terminal():
+    assert progress_of([made("a", 0.1), made("b", 0.2)], False)[1] == ""
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -212,7 +213,7 @@ def test_labels_may_be_words(tmp_path):
         (b"1 1:1_0", 5, "'1_0' is not a number"),
         (b"1 1:1e", 5, "'1e' is not a number"),
         (b"1 1:1.2.3", 5, "'1.2.3' is not a number"),
-        (b"1 0:1", 3, "zero_based=True"),
+        (b"1 0:1", 3, "index 1; open it with zero_based=True (--zero-based)"),
         (b"1 2:1 1:1", 7, "sort each line"),
         (b"1\t2:1\t2:1", 7, "drop duplicates"),
         (b"1 2147483648:1", 3, "limit 2147483647"),
@@ -233,6 +234,71 @@ def test_malformed_text_is_refused_by_line_and_column(tmp_path, bad, column, hin
     assert f"given.libsvm, line 6, column {column}: " in str(caught.value) and hint in str(caught.value)
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.line) == (str(caught.value), 6)
+
+
+BAD_LINES = [
+    b"1 1:2 x:3",
+    b"1 1:0.1 2:x",
+    b"1:2 2:3",
+    b"word 5",
+    b"1 1:1e",
+    b"1 3:1 2:1",
+    b"1 0:1",
+    b"1,2 3:4",
+    b"x y z",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from([*BAD_LINES, *SOME_TEXT.splitlines(), b"# comment", b""]), max_size=40),
+    block_rows=st.integers(1, 9),
+    chunk_bytes=st.sampled_from([1, 30, 100, 2**18]),
+)
+def test_a_skipped_line_leaves_no_trace(scratch, lines, block_rows, chunk_bytes):
+    options = {"block_rows": block_rows, "chunk_bytes": chunk_bytes, "on_error": "skip"}
+    source = LibsvmSource(write(scratch / "mixed.svm", b"\n".join(lines)), **options)
+    kept = write(scratch / "kept.svm", b"\n".join(line for line in lines if line not in BAD_LINES))
+    got, expected = list(source), list(LibsvmSource(kept, block_rows=block_rows))
+    for (X, y), (X_kept, y_kept) in zip(got, expected, strict=True):
+        assert same((X.data, X.indices, X.indptr, y), (X_kept.data, X_kept.indices, X_kept.indptr, y_kept))
+        assert X.shape == X_kept.shape
+    assert source.skipped == sum(line in BAD_LINES for line in lines)
+    first = next((number for number, line in enumerate(lines, 1) if line in BAD_LINES), None)
+    assert [f"line {first}, " in notice for notice in source.notices] == [True] * (first is not None)
+
+
+def test_a_word_label_behind_the_first_block_is_skipped_too(tmp_path):
+    source = libsvm(tmp_path, SOME_TEXT + b"cat 1:1\n-1 2:2\n", block_rows=4, on_error="skip")
+    assert whole(source)[1].tolist() == [1, -1, 1, 1, -1] and source.skipped == 1
+    assert "line 5, column 1: the label 'cat' is not a number" in source.notices[0]
+    assert whole(source)[1].tolist() == [1, -1, 1, 1, -1] and source.skipped == 1
+
+
+def test_query_groups_are_ignored_with_a_notice(tmp_path):
+    source = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 1:2\n" * 9, block_rows=4, chunk_bytes=20)
+    assert len(whole(source)[1]) == 18
+    assert len(source.notices) == 1 and "qid:" in source.notices[0] and "ignored" in source.notices[0]
+    mixed = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 x\n1 1:1\n", on_error="skip")
+    assert len(whole(mixed)[1]) == 2 and len(mixed.notices) == 2 and set(source.notices) < set(mixed.notices)
+    assert whole(plain := libsvm(tmp_path, SOME_TEXT)) and not plain.notices
+
+
+@pytest.mark.parametrize("name", ["a9a", "w8a"])
+def test_libsvm_is_read_ten_times_as_fast_as_by_scikit_learn(tmp_path, name):
+    path = write(tmp_path / name, lzma.decompress(data_file(name, f"{name}.train.libsvm.xz").read_bytes()))
+
+    def seconds(read, repeats):
+        times = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            read()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    ours = LibsvmSource(path)
+    next(iter(ours))
+    assert seconds(lambda: load_svmlight_file(str(path)), 3) >= 10 * seconds(lambda: sum(1 for _ in ours), 9)
 
 
 def test_columns_count_characters_and_long_tokens_are_cut(tmp_path):

@@ -145,6 +145,28 @@ def run(record, state, scratch, block, targets, weights, scores, losses, start):
 
 
 @compiled
+def run_late(record, state, scratch, block, targets, weights, scores, losses, start, ahead, shown_block, shown):
+    """`run`, and before row t is learned from, shown[t] = f(row t of another block), whose scratch is `ahead`."""
+    n = targets.shape[0]
+    while start < n:
+        stop = min(start + scratch.common.chunk, n)
+        lift(record, state, scratch, block, start, stop)
+        lift(record, state, ahead, shown_block, start, stop)
+        for t in range(start, stop):
+            evaluate(record, state, ahead, row_of(shown_block, t, t - start, ahead.common.spread), shown[t])
+            x = row_of(block, t, t - start, scratch.common.spread)
+            evaluate(record, state, scratch, x, scores[t])
+            for k in range(scores.shape[1]):
+                if not np.isfinite(scores[t, k]):
+                    return -1 - t
+            losses[t] = step(record, state, scratch, x, targets[t], weights[t], scores[t])
+            if scratch.common.halt[()] != 0:
+                return t + 1
+        start = stop
+    return n
+
+
+@compiled
 def run_scores(record, state, scratch, block, scores):
     """scores[t] = f(row t), learning nothing."""
     n = scores.shape[0]

@@ -1,31 +1,30 @@
 """Prequential evaluation: every row is predicted before it is learned from; the one loop behind all commands.
 
 What a Trace holds does not depend on how the source cuts its blocks: checkpoints are at fixed rows, and what a learner
-settles from its data is settled on the same rows.
+settles from its data is settled on the same rows. Several models can learn side by side from one reading pass.
 """
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from itertools import chain, tee
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from .learner import Learner
+from .interrupts import uninterrupted
 from .metrics import Metric, default_metrics
-from .settings import flat
+from .models import Model, Shown, as_model
 from .sources import LabelledBlock, Matrix, Source
-from .tasks import Classification
+from .survey import survey
+from .tasks import Classification, Task
 
 # What gamma="scale" and its like are settled on.
 SETTLING_ROWS = 4096
 _FIRST_CHECKPOINT = 16
 _CHECKPOINTS_PER_DOUBLING = 8
-_SMALL = {"budget": 2, "rank": 1}
 
 
 class Checkpoint(NamedTuple):
@@ -38,6 +37,14 @@ class Checkpoint(NamedTuple):
     reading_seconds: float
     size: int
     bytes: int
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict() | {"metrics": _without_nan(self.metrics), "window": _without_nan(self.window)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Self:
+        found = {"metrics": _with_nan(record["metrics"]), "window": _with_nan(record["window"])}
+        return cls(**record | found)
 
 
 _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
@@ -63,14 +70,14 @@ class Trace:
         return self.last.rows / self.last.seconds if self.last.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The run as a JSON value: the final numbers first, then the checkpoints."""
+        """The run as a JSON value: the final numbers first, then the checkpoints. A metric without a value is null."""
         last = self.last
         return {
             "source": self.source,
             "algorithm": self.algorithm,
             "task": self.task,
             "rows": last.rows,
-            **last.metrics,
+            **_without_nan(last.metrics),
             "seconds": last.seconds,
             "reading_seconds": last.reading_seconds,
             "compiling_seconds": self.compiling_seconds,
@@ -79,7 +86,7 @@ class Trace:
             "bytes": last.bytes,
             "seed": self.seed,
             "parameters": self.parameters,
-            "checkpoints": [checkpoint._asdict() for checkpoint in self.checkpoints],
+            "checkpoints": [checkpoint.to_json() for checkpoint in self.checkpoints],
         }
 
 
@@ -90,130 +97,295 @@ def spaced_rows() -> Iterator[int]:
 
 
 def prequential(
-    learner: Learner,
+    model: Any,
     source: Source,
     *,
+    task: Task | None = None,
     metrics: Sequence[Metric] | None = None,
     checkpoints: Iterable[int] | None = None,
+    delay: int = 0,
     on_block: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Learn from a source in one pass and keep the score of what was predicted before.
 
+    model: a Learner, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`.
+    task: of a model that does not know it; found out in a pass ahead when it is not given.
     metrics: what to measure (`default_metrics` of the task); the last one is the headline.
     checkpoints: ascending row numbers (`spaced_rows`); the last row is always one.
+    delay: the label of row t comes after row t + delay has been predicted; those still missing come at the end.
     on_block: called after each block; the trace it gets stays consistent if learning is interrupted later.
     """
-    cumulative = list(metrics) if metrics is not None else list(default_metrics(learner.task.name))
-    score = _Score([m.fresh() for m in cumulative], [m.fresh() for m in cumulative])
-    trace = Trace(source.name, learner.algorithm.name, learner.task.name, learner.seed, cumulative[-1].name)
-    trace.compiling_seconds = _compile(learner)
+    return side_by_side(
+        [model],
+        source,
+        task=task,
+        metrics=metrics,
+        checkpoints=checkpoints,
+        delay=delay,
+        on_block=None if on_block is None else lambda traces: on_block(traces[0]),
+    )[0]
+
+
+def side_by_side(
+    models: Sequence[Any],
+    source: Source,
+    *,
+    task: Task | None = None,
+    metrics: Sequence[Metric] | None = None,
+    checkpoints: Iterable[int] | None = None,
+    delay: int = 0,
+    on_block: Callable[[list[Trace]], None] | None = None,
+) -> list[Trace]:
+    """`prequential` for several models, which learn from the same blocks: the source is read once."""
+    if task is None and not all(hasattr(model, "task") for model in models):
+        task = survey(source).task
+    runs = [
+        Run(as_model(model, task), source, metrics=metrics, checkpoints=marks, delay=delay)
+        for model, marks in zip(
+            models, tee(spaced_rows() if checkpoints is None else checkpoints, len(models)), strict=True
+        )
+    ]
+    return follow(runs, source, on_block=on_block)
+
+
+def follow(
+    runs: Sequence["Run"], source: Source, *, on_block: Callable[[list[Trace]], None] | None = None
+) -> list[Trace]:
+    """Take runs through a source to its end. Those that have learned rows before go on behind them."""
     clock = _Clock()
+    for run in runs:
+        run.trace.compiling_seconds += clock.timed(run.model.prepare)[1]
+    traces = [run.trace for run in runs]
     blocks = clock.reading(iter(source))
-    if learner.settled is None:
-        blocks = _settle(learner, blocks)
-    marks = iter(checkpoints if checkpoints is not None else spaced_rows())
-    rows, mark = 0, _next_mark(marks, 0)
-    for X, y in blocks:
-        start = 0
-        while start < len(y):
-            stop = int(min(len(y), start + mark - rows))
-            shown = clock.learning(learner, X[start:stop], y[start:stop], source, rows)
-            score.update(y[start:stop], shown)
-            rows += stop - start
-            start = stop
-            trace.last = score.checkpoint(rows, clock, learner)
-            if rows == mark:
-                trace.checkpoints.append(trace.last)
-                score.open_window()
-                mark = _next_mark(marks, rows)
-        trace.parameters = flat(learner.settled) if learner.settled is not None else {}
+    row = 0
+    for X, y in settled_blocks([run.model for run in runs], blocks):
+        for run in runs:
+            run.reading_seconds = clock.read
+            run.take(X, y, row)
+        row += len(y)
         if on_block is not None:
-            on_block(trace)
-    if rows > 0 and (not trace.checkpoints or trace.checkpoints[-1] is not trace.last):
-        trace.checkpoints.append(trace.last)
-    return trace
+            on_block(traces)
+    for run in runs:
+        run.finish(row)
+    return traces
 
 
-def _next_mark(marks: Iterator[int], rows: int) -> float:
-    return next((mark for mark in marks if mark > rows), math.inf)
+class Run:
+    """One model on its way through a source.
 
+    every, on_mark: `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`.
+    """
 
-class _Score(NamedTuple):
-    """The metrics of the whole run and those since the newest checkpoint."""
+    def __init__(
+        self,
+        model: Model,
+        source: Source,
+        *,
+        metrics: Sequence[Metric] | None = None,
+        checkpoints: Iterable[int] | None = None,
+        delay: int = 0,
+        every: int | None = None,
+        on_mark: Callable[["Run"], None] | None = None,
+    ):
+        if delay < 0 or (every is not None and every < 1):
+            raise ValueError(f"delay={delay} must not be negative, every={every} must be at least 1.")
+        self.model, self.source = model, source
+        given = metrics if metrics is not None else default_metrics(model.task.name)
+        classes = model.task.classes if isinstance(model.task, Classification) else None
+        self.cumulative = [metric.fresh(classes) for metric in given]
+        self.window = [metric.fresh(classes) for metric in given]
+        self.kinds = frozenset(metric.needs for metric in given)
+        self.trace = Trace(source.name, model.name, model.task.name, model.seed, given[-1].name)
+        self.delay = delay
+        self.rows = 0  # shown
+        self.seconds = self.reading_seconds = 0.0
+        self._waiting = _Rows()  # shown, but without a label so far
+        self._every, self._on_mark = every, on_mark
+        self._marks = iter(checkpoints if checkpoints is not None else spaced_rows())
+        self._mark: float = 0
+        self._next_mark()
 
-    cumulative: list[Metric]
-    window: list[Metric]
+    def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
+        """Show and learn from a block whose first row is number `row` of the source."""
+        start = max(0, self.rows - row)
+        if start > 0 and self.delay > 0:  # shown in an earlier life, but not learned from
+            late = max(0, self.rows - self.delay - row)
+            self._waiting.add(X[late : min(start, len(y))], y[late:start])
+        while start < len(y):
+            stop = int(min(len(y), start + self._until_mark()))
+            with uninterrupted():
+                self._learn(X[start:stop], y[start:stop])
+            start = stop
 
-    def update(self, y_true: np.ndarray, y_pred: np.ndarray) -> None:
+    def finish(self, rows: int) -> None:
+        """The source has ended after so many rows: learn what is still waiting, close the trace."""
+        if rows < self.rows:
+            raise ValueError(
+                f"{self.source.name} has {rows} rows, but {self.rows} of it were learned before; give the same data."
+            )
+        with uninterrupted():
+            if self._waiting.n > 0:
+                self._timed(lambda: self.model.learn(*self._waiting.take(self._waiting.n), frozenset()))
+            if self.rows > 0 and (not self.trace.checkpoints or self.trace.checkpoints[-1].rows < self.rows):
+                self.trace.checkpoints.append(self.trace.last)
+
+    def state(self) -> dict[str, Any]:
+        """Where the run stands, as a JSON value; with the model, all that is needed to go on."""
+        return {
+            "source": self.trace.source,
+            "rows": self.rows,
+            "delay": self.delay,
+            "seconds": self.seconds,
+            "reading_seconds": self.reading_seconds,
+            "compiling_seconds": self.trace.compiling_seconds,
+            "metrics": {m.name: m.state() for m in self.cumulative},
+            "window": {m.name: m.state() for m in self.window},
+            "checkpoints": [checkpoint.to_json() for checkpoint in self.trace.checkpoints],
+            "last": self.trace.last.to_json(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from where another run stood, with its model."""
+        mine = {"source": self.trace.source, "delay": self.delay, "metrics": [m.name for m in self.cumulative]}
+        theirs = {name: list(state[name]) if name == "metrics" else state[name] for name in mine}
+        for name, value in mine.items():
+            if value != theirs[name]:
+                raise ValueError(f"the run was begun with {name} {theirs[name]!r}, not {value!r}; resume it with that.")
+        self.rows, self.seconds = state["rows"], state["seconds"]
+        self.trace.compiling_seconds = state["compiling_seconds"]
+        for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
+            for metric in metrics:
+                metric.restore(saved[metric.name])
+        self.trace.checkpoints[:] = [Checkpoint.from_json(record) for record in state["checkpoints"]]
+        self.trace.last = Checkpoint.from_json(state["last"])
+        self.trace.parameters = self.model.parameters
+        self._next_mark()
+
+    def _until_mark(self) -> float:
+        """Rows up to the next checkpoint, mark, or row from which on labels arrive."""
+        ends = [self._mark - self.rows]
+        if self._every is not None:
+            ends.append(self._every - self.rows % self._every)
+        if self._waiting.n < self.delay:
+            ends.append(self.delay - self._waiting.n)
+        return min(ends)
+
+    def _learn(self, X: Matrix, y: np.ndarray) -> None:
+        if self._waiting.n < self.delay:
+            shown = self._timed(lambda: self.model.show(X, self.kinds))
+            self._waiting.add(X, y)
+        elif self.delay > 0:
+            self._waiting.add(X, y)
+            old = self._waiting.take(len(y))
+            shown = self._timed(lambda: self.model.learn_late(*old, X, self.kinds))
+        else:
+            shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
+        task = self.model.task
         for metric in chain(self.cumulative, self.window):
-            metric.update(y_true, y_pred)
+            if isinstance(task, Classification):  # it may have grown
+                metric.classes = task.classes
+            metric.update(y, shown[metric.needs])
+        self.rows += len(y)
+        self.trace.last = self._checkpoint()
+        self.trace.parameters = self.model.parameters
+        if self.rows == self._mark:
+            self.trace.checkpoints.append(self.trace.last)
+            self.window = [metric.fresh() for metric in self.window]
+            self._next_mark()
+        if self._on_mark is not None and self._every is not None and self.rows % self._every == 0:
+            self._on_mark(self)
 
-    def open_window(self) -> None:
-        self.window[:] = [metric.fresh() for metric in self.window]
+    def _timed(self, learn: Callable[[], Shown]) -> Shown:
+        start = time.perf_counter()
+        try:
+            return learn()
+        except (ValueError, FloatingPointError) as error:
+            kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
+            place = f"{self.source.name}, {self.model.name}, counting from row {self.rows}"
+            raise kind(f"{place}: {error}") from error
+        finally:
+            self.seconds += time.perf_counter() - start
 
-    def checkpoint(self, rows: int, clock: "_Clock", learner: Learner) -> Checkpoint:
-        cumulative, window = ({m.name: m.value for m in metrics} for metrics in self)
-        return Checkpoint(rows, cumulative, window, clock.learned, clock.read, learner.size, learner.n_bytes)
+    def _checkpoint(self) -> Checkpoint:
+        cumulative, window = ({m.name: m.value for m in metrics} for metrics in (self.cumulative, self.window))
+        model = self.model
+        return Checkpoint(self.rows, cumulative, window, self.seconds, self.reading_seconds, model.size, model.n_bytes)
+
+    def _next_mark(self) -> None:
+        while self._mark <= self.rows:
+            self._mark = next(self._marks, math.inf)
+
+
+class _Rows:
+    """Rows in a queue of blocks."""
+
+    def __init__(self) -> None:
+        self._blocks: list[LabelledBlock] = []
+        self.n = 0
+
+    def add(self, X: Matrix, y: np.ndarray) -> None:
+        if len(y) > 0:
+            self._blocks.append((X, y))
+            self.n += len(y)
+
+    def take(self, n: int) -> LabelledBlock:
+        """The first n rows."""
+        taken: list[LabelledBlock] = []
+        self.n -= n
+        while n > 0:
+            X, y = self._blocks.pop(0)
+            if len(y) > n:
+                self._blocks.insert(0, (X[n:], y[n:]))
+            taken.append((X[:n], y[:n]))
+            n -= len(taken[-1][1])
+        return stacked([X for X, _ in taken]), np.concatenate([y for _, y in taken])
 
 
 class _Clock:
-    """Seconds of learning and of reading, apart."""
+    """Seconds of reading."""
 
     def __init__(self) -> None:
-        self.learned = 0.0
         self.read = 0.0
 
     def reading(self, blocks: Iterator[LabelledBlock]) -> Iterator[LabelledBlock]:
         while True:
-            start = time.perf_counter()
-            block = next(blocks, None)
-            self.read += time.perf_counter() - start
+            block, seconds = self.timed(lambda: next(blocks, None))
+            self.read += seconds
             if block is None:
                 return
             yield block
 
-    def learning(self, learner: Learner, X: Matrix, y: np.ndarray, source: Source, row: int) -> np.ndarray:
-        """What the learner showed for a piece of the stream that begins with `row`."""
+    def timed(self, work: Callable[[], Any]) -> tuple[Any, float]:
         start = time.perf_counter()
-        try:
-            return learner.predict_learn(X, y)
-        except (ValueError, FloatingPointError) as error:
-            kind = FloatingPointError if isinstance(error, FloatingPointError) else ValueError
-            raise kind(f"{source.name}, counting from row {row}: {error}") from error
-        finally:
-            self.learned += time.perf_counter() - start
+        return work(), time.perf_counter() - start
 
 
-def _compile(learner: Learner) -> float:
-    """Have everything compiled (or loaded) that the learner will run, and return the seconds it took.
-
-    A small learner of the same kind fills its budget and is thrown away, so that learning times are those of learning.
-    """
-    start = time.perf_counter()
-    small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(learner.algorithm, name)}
-    labels = learner.task.classes[:2] if isinstance(learner.task, Classification) else np.array([-1.0, 1.0])
-    twin = Learner(replace(learner.algorithm, **small), learner.task, dtype=learner.dtype)
-    # Steps that are too long for these rows may be right for the real ones.
-    with contextlib.suppress(FloatingPointError):
-        twin.learn(np.arange(1.0, 5.0)[:, None], np.resize(labels, 4))
-    return time.perf_counter() - start
-
-
-def _settle(learner: Learner, blocks: Iterator[LabelledBlock]) -> Iterator[LabelledBlock]:
-    """Settle a learner on the first rows of a stream, however they come in blocks; give all of the blocks."""
+def settled_blocks(models: Sequence[Model], blocks: Iterator[LabelledBlock]) -> Iterator[LabelledBlock]:
+    """All blocks of a stream, after models have been settled on its first rows, however they come in blocks."""
     held: list[LabelledBlock] = []
+    if all(model.settled for model in models):
+        return blocks
     while sum(len(y) for _, y in held) < SETTLING_ROWS and (block := next(blocks, None)) is not None:
         held.append(block)
     if held:
-        learner.settle(_opening([X for X, _ in held], learner.grow_features))
+        opening = stacked([X for X, _ in held])[:SETTLING_ROWS]
+        for model in models:
+            if not model.settled:
+                model.settle(opening)
     return chain(held, blocks)
 
 
-def _opening(blocks: list[Matrix], growing: bool) -> Matrix:
-    """The first rows; for a learner that grows they are as wide as their own last feature."""
+def stacked(blocks: Sequence[Matrix]) -> Matrix:
+    """Blocks of rows as one; sparse ones may widen."""
     if not sp.issparse(blocks[0]):
-        return np.concatenate(blocks)[:SETTLING_ROWS]
+        return np.concatenate(blocks)
     width = max(X.shape[1] for X in blocks)
-    rows = sp.vstack([sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width)) for X in blocks], "csr")
-    rows = rows[:SETTLING_ROWS]
-    return rows[:, : int(rows.indices.max(initial=0)) + 1] if growing else rows
+    return sp.vstack([sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width)) for X in blocks], "csr")
+
+
+def _without_nan(values: dict[str, float]) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in values.items()}
+
+
+def _with_nan(values: dict[str, float | None]) -> dict[str, float]:
+    return {name: math.nan if value is None else value for name, value in values.items()}

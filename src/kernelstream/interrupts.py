@@ -1,10 +1,12 @@
-"""Ctrl-C that is never lost.
+"""Ctrl-C that is never lost, and never comes between learning a row and counting it.
 
 An interrupt that arrives while Numba compiles may be swallowed by a callback, or come out as some other error.
 """
 
+import contextlib
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -12,16 +14,21 @@ from typing import Any, Self
 class Interrupts:
     """A context that ends, instead of raising, when it is interrupted; `seen` says whether it was."""
 
+    active: "Interrupts | None" = None
+
     def __init__(self) -> None:
         self.seen = False
+        self.held = False
 
     def __enter__(self) -> Self:
         self._handler = signal.signal(signal.SIGINT, self._received)
         self._hook = sys.unraisablehook
         sys.unraisablehook = self._swallowed
+        Interrupts.active = self
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
+        Interrupts.active = None
         signal.signal(signal.SIGINT, self._handler)
         sys.unraisablehook = self._hook
         return self.seen
@@ -33,8 +40,24 @@ class Interrupts:
 
     def _received(self, number: int, frame: FrameType | None) -> None:
         self.seen = True
-        raise KeyboardInterrupt
+        if not self.held:
+            raise KeyboardInterrupt
 
     def _swallowed(self, unraisable: Any) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             self._hook(unraisable)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Inside, an interrupt that an active `Interrupts` receives waits until the end."""
+    active = Interrupts.active
+    if active is None:
+        yield
+        return
+    active.held = True
+    try:
+        yield
+    finally:
+        active.held = False
+    active.check()

@@ -12,16 +12,17 @@ import scipy.sparse as sp
 from . import state as model_files
 from . import tasks
 from .algorithms import as_algorithm
-from .engine import Algorithm, Shape, run, run_scores
+from .engine import Algorithm, Shape, run, run_late, run_scores
 from .losses import as_loss
 from .parameters import Parameters
 from .parameters import from_json as spec_from_json
 from .rows import Block, as_matrix, n_rows, to_block
-from .sources.transform import Scaling
+from .sources.transform import OnlineScaling, Scaling, scaling_from
 from .state import ModelFileError, leaves
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")
+_SCALING = "scaling."  # what a scaling's arrays are called in a file
 
 
 class Learner:
@@ -32,6 +33,7 @@ class Learner:
     seed: of every random choice.
     grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
     grow_classes: accept labels that were never announced (needs a `Multiclass` task); otherwise they are refused.
+    scaling: of the features, as `fit_scaling` gives it, or `OnlineScaling()`, of which the learner keeps its own copy.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Learner:
         dtype: str = "float32",
         grow_features: bool = False,
         grow_classes: bool = False,
-        scaling: Scaling | None = None,
+        scaling: Scaling | OnlineScaling | None = None,
     ):
         if dtype not in DTYPES:
             raise ValueError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}.")
@@ -63,7 +65,7 @@ class Learner:
         self.dtype = dtype
         self.grow_features = grow_features
         self.grow_classes = grow_classes
-        self.scaling = scaling
+        self.scaling = scaling.copy() if isinstance(scaling, OnlineScaling) else scaling
         self.n_seen = 0
         self.settled: Algorithm | None = None
         self._lowered(self.algorithm.settle(task.name, 1.0, 1))  # a loss that does not fit the task is refused now
@@ -96,8 +98,21 @@ class Learner:
     # Learning and predicting.
 
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
-        """Predict, then learn, one row after another; return the scores (n, K) from before each row was learned."""
-        matrix = self._scaled(as_matrix(X))
+        """Predict, then learn, one row after another; return the scores (n, K) from before each row was learned.
+
+        FloatingPointError: the model diverged at a row, and has learned those before it; an online scaling has then
+        taken in the whole block.
+        """
+        return self._learn(X, y, sample_weight, None)
+
+    def learn_late(self, X: Any, y: Any, shown: Any) -> np.ndarray:
+        """Learn from rows whose labels came late: the scores (n, K) of the rows `shown`, row t of them from before row
+        t of X is learned. Requires: as many rows in both, and no online scaling.
+        """
+        return self._learn(X, y, None, shown)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> np.ndarray:
+        matrix = self._readable(X)
         block, width = to_block(matrix, self.dtype)
         n = n_rows(block)
         weights = _weights(sample_weight, n)
@@ -107,13 +122,23 @@ class Learner:
                 f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels."
             )
         self._check_width(width)
+        ahead = None if shown is None else to_block(self._scaled(as_matrix(shown)), self.dtype)
+        if ahead is not None:
+            self._check_width(ahead[1])
         task = self.task.grown(y) if self.grow_classes else self.task
         targets = task.encode(y)
+        if isinstance(self.scaling, OnlineScaling):
+            matrix = self.scaling.learn(matrix)
+            block, width = to_block(matrix, self.dtype)
         self._make_room(matrix, width, task)
         scores = np.zeros((n, self.task.n_outputs), self.dtype)
         losses = np.zeros(n)
-        self._run(block, targets, weights, scores, losses)
-        return scores
+        if ahead is None:
+            self._run(block, targets, weights, scores, losses)
+            return scores
+        late = np.zeros_like(scores)
+        self._run(block, targets, weights, scores, losses, (self._known(*ahead), late))
+        return late
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """The label or value shown for each row before learning from it; learns in the same pass."""
@@ -125,9 +150,8 @@ class Learner:
         scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
         if self.settled is None:
             return scores
-        if width > self.width:
-            block = self._cut(block)
         self._check_width(width)
+        block = self._known(block, width)
         run_scores(self._record, self._state, self.settled.scratch(self._state, self._shape), block, scores)
         return scores
 
@@ -136,9 +160,13 @@ class Learner:
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Class probabilities (n, classes). Requires: a loss that models them."""
+        return self.probabilities_of(self.scores(X))
+
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
+        """The class probabilities (n, classes) that scores stand for. Requires: a loss that models them."""
         if not self.probabilistic:
             raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
-        scores = self.scores(X).astype(np.float64)
+        scores = scores.astype(np.float64)
         if self.task.n_outputs == 1:
             scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -154,11 +182,21 @@ class Learner:
         it else.
         """
         if self.settled is None:
-            matrix = self._scaled(as_matrix(X))
+            matrix = self._readable(X)
             _, width = to_block(matrix, self.dtype)
+            if isinstance(self.scaling, OnlineScaling):
+                matrix = self.scaling.copy().learn(matrix)
             self._make_room(matrix, width, self.task)
 
+    def _readable(self, X: Any) -> Any:
+        """The rows to validate before learning; an online scaling may take them in only after that."""
+        return as_matrix(X) if isinstance(self.scaling, OnlineScaling) else self._scaled(as_matrix(X))
+
     def _scaled(self, matrix: Any) -> Any:
+        """The rows as the model sees them when it predicts."""
+        if isinstance(self.scaling, OnlineScaling):
+            _, width = to_block(matrix, self.dtype)  # what is wrong with them is said of the rows as they came
+            self._check_width(width)
         return matrix if self.scaling is None else self.scaling.apply(matrix)
 
     def _check_width(self, width: int) -> None:
@@ -169,8 +207,10 @@ class Learner:
             "Set grow_features=True if features may appear later."
         )
 
-    def _cut(self, block: Block) -> Block:
+    def _known(self, block: Block, width: int) -> Block:
         """The block without the features that the model has never seen: they count as 0."""
+        if width <= self.width:
+            return block
         known = block.indices < self.width
         if block.shared:
             values = block.values.reshape(n_rows(block), -1)[:, : self.width]
@@ -199,14 +239,26 @@ class Learner:
         self._state = model_files.rebuilt(state, {name: np.asarray(a) for name, a in leaves(state).items()})
         self._scratch = self.settled.scratch(self._state, self._shape)
 
-    def _run(self, block: Block, targets: Any, weights: Any, scores: Any, losses: Any) -> None:
+    def _run(
+        self,
+        block: Block,
+        targets: Any,
+        weights: Any,
+        scores: Any,
+        losses: Any,
+        shown: tuple[Block, np.ndarray] | None = None,
+    ) -> None:
         assert self.settled is not None
         start = 0
         while start < len(targets):
             state = self.settled.prepare(self._record, self._state)
             if state is not self._state:
                 self._adopt(state)
-            reached = run(self._record, self._state, self._scratch, block, targets, weights, scores, losses, start)
+            parts = self._record, self._state, self._scratch, block, targets, weights, scores, losses, start
+            if shown is None:
+                reached = run(*parts)
+            else:
+                reached = run_late(*parts, self.settled.scratch(self._state, self._shape), *shown)
             self._scratch.common.halt[()] = 0
             self.n_seen += max(reached, -1 - reached) - start
             if reached < 0:
@@ -226,6 +278,7 @@ class Learner:
         if self.settled is None or self.n_seen == 0:
             self.settled, self._shape, self.n_seen = other.settled, other._shape, other.n_seen
             self._adopt(model_files.rebuilt(other._state, {k: v.copy() for k, v in leaves(other._state).items()}))
+            self._merge_scaling(other)
             return self
         width = max(self.width, other.width)
         shape = self._shape._replace(width=width)
@@ -235,7 +288,12 @@ class Learner:
         self._shape = shape
         self._adopt(merged)
         self.n_seen += other.n_seen
+        self._merge_scaling(other)
         return self
+
+    def _merge_scaling(self, other: "Learner") -> None:
+        if isinstance(self.scaling, OnlineScaling) and isinstance(other.scaling, OnlineScaling):
+            self.scaling.merge(other.scaling)
 
     def _check_mergeable(self, other: "Learner") -> None:
         pairs: list[tuple[str, Any, Any]] = [
@@ -243,6 +301,7 @@ class Learner:
             ("dtype", self.dtype, other.dtype),
             ("algorithm", self.algorithm.name, other.algorithm.name),
         ]
+        pairs += _scalings(self.scaling, other.scaling)
         if isinstance(self.task, Classification) and isinstance(other.task, Classification):
             pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
         settled = self.settled is not None and other.settled is not None
@@ -277,7 +336,7 @@ class Learner:
         }
         arrays = {} if self.settled is None else leaves(self._state)
         if self.scaling is not None:
-            arrays.update({"scaling.offset": self.scaling.offset, "scaling.factor": self.scaling.factor})
+            arrays.update({_SCALING + name: array for name, array in self.scaling.arrays().items()})
         model_files.write(path, header, arrays)
 
     @classmethod
@@ -286,11 +345,18 @@ class Learner:
         return cls._from_file(path, *model_files.read(path))
 
     @classmethod
+    def load_with_header(cls, path: str | os.PathLike[str]) -> tuple["Learner", dict[str, Any]]:
+        """The learner that a file holds, and the file's header with all that `save` was given."""
+        header, arrays = model_files.read(path)
+        return cls._from_file(path, header, arrays), header
+
+    @classmethod
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
         try:
             scaling = None
             if header["scaling"] is not None:
-                scaling = Scaling(header["scaling"], arrays.pop("scaling.offset"), arrays.pop("scaling.factor"))
+                names = [name for name in arrays if name.startswith(_SCALING)]
+                scaling = scaling_from(header["scaling"], {n.removeprefix(_SCALING): arrays.pop(n) for n in names})
             learner = cls(
                 spec_from_json(header["algorithm"]),
                 tasks.from_json(header["task"]),
@@ -313,6 +379,19 @@ class Learner:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
+
+
+def _scalings(
+    mine: Scaling | OnlineScaling | None, theirs: Scaling | OnlineScaling | None
+) -> list[tuple[str, Any, Any]]:
+    """What must be equal in the scalings of learners that are merged."""
+    pairs: list[tuple[str, Any, Any]] = [("scaling", mine and mine.kind, theirs and theirs.kind)]
+    if isinstance(mine, OnlineScaling) and isinstance(theirs, OnlineScaling) and mine.n_rows and theirs.n_rows:
+        pairs.append(("scaling.centred", mine.centred, theirs.centred))
+    if isinstance(mine, Scaling) and isinstance(theirs, Scaling):
+        fields = zip(mine._fields, mine, theirs, strict=True)
+        pairs += [(_SCALING + name, np.asarray(a).tolist(), np.asarray(b).tolist()) for name, a, b in fields]
+    return pairs
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """What is found out about a source before learning from it: the task, its classes, the scaling of its features.
 
+Of a source that can be read only once, the first rows must do: classes may then appear later.
+
 With task "auto", text labels mean classification, and so do whole numbers with at most 20 different values in the first
 4,096 rows; everything else is regression. Classes must be known before learning, so classification takes one pass over
 all labels; when that meets numbers that are not whole, or more than 100 different ones, it was a regression after all.
@@ -13,15 +15,26 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .losses import BINARY, MULTICLASS, REGRESSION
-from .sources import LabelledBlock, Scaling, Source, fit_scaling
+from .sources import (
+    ArraySource,
+    ChainedSource,
+    LabelledBlock,
+    OnlineScaling,
+    Scaling,
+    Source,
+    StandardInput,
+    fit_scaling,
+)
+from .sources.transform import ONLINE
 from .tasks import Binary, Multiclass, Regression, Task, classification
 
 AUTO = "auto"
 TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)
 UNSCALED = "none"
-SCALES = (UNSCALED, "minmax", "standard")
+SCALES = (UNSCALED, "minmax", "standard", ONLINE)
 
 _OPENING_ROWS = 4096
+_OPENING_OF_A_PIPE = 64  # a slow one must not wait for more; a fast one brings a whole block
 _FEW = 20
 _MANY = 100
 # A learner keeps one output a class; beyond this, labels are hardly classes.
@@ -31,12 +44,20 @@ _CLASSIFICATION = "classification"
 
 @dataclass
 class Survey:
-    """What was found. `reason` says how the task was decided; `sparse` that rows may widen later."""
+    """What was found. `reason` says how the task was decided; `sparse` that rows may widen later; `grow_classes` that
+    there may be more classes than were seen.
+    """
 
     task: Task
     reason: str
     sparse: bool
     scaling: Scaling | None
+    online: bool = False
+    grow_classes: bool = False
+
+    def fresh_scaling(self) -> Scaling | OnlineScaling | None:
+        """The scaling of one more learner."""
+        return OnlineScaling() if self.online else self.scaling
 
 
 def survey(
@@ -49,9 +70,17 @@ def survey(
     for name, value, allowed in (("task", task, TASKS), ("scale", scale, SCALES)):
         if value not in allowed:
             raise ValueError(f"{name}={value!r} must be one of {', '.join(allowed)}.")
+    name = source.name
+    once = isinstance(source, StandardInput)
+    if isinstance(source, StandardInput):
+        if scale not in (UNSCALED, ONLINE):
+            raise ValueError(
+                f"scale={scale!r} takes a pass ahead, and {name} can be read once; take {ONLINE} or a file."
+            )
+        source = ChainedSource([ArraySource(X, y, name=name) for X, y in source.peek(_OPENING_OF_A_PIPE)], name=name)
     watched = _Watched(source, _Labels(task), on_block)
     scaling = None
-    if scale == UNSCALED:
+    if scale in (UNSCALED, ONLINE):
         for _ in watched:
             if watched.labels.task == REGRESSION:
                 break
@@ -59,8 +88,10 @@ def survey(
         scaling = fit_scaling(watched, scale)
     labels = watched.labels
     if labels.n == 0:
-        raise ValueError(f"{source.name} has no rows; there is nothing to learn from.")
-    return Survey(labels.verdict(), labels.reason, watched.sparse, scaling)
+        raise ValueError(f"{name} has no rows; there is nothing to learn from.")
+    verdict = labels.verdict()
+    growing = once and isinstance(verdict, Multiclass)
+    return Survey(verdict, labels.reason, watched.sparse, scaling, scale == ONLINE, growing)
 
 
 class _Watched(Source):

@@ -1,31 +1,41 @@
-"""The line that shows how far a run is, in a terminal only."""
+"""The lines that show how far runs are, in a terminal only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from ..evaluate import Trace
 from ..sources import Source
 from . import words
+from .runs import Run, by_source
+
+# Of more learners than this, the best are shown and the others counted.
+_MOST_LINES = 8
 
 
 class ProgressLine:
-    """Used as a context; shows nothing when the console is not a terminal. `trace` is the run so far.
+    """Used as a context; shows nothing when the console is not a terminal. `traces` are the runs so far.
 
-    `check` is called after each block.
+    One learner has one line; several have one above that for all, and a line each. `check` is called after each block.
     """
 
     def __init__(self, console: Console, source: Source, check: Callable[[], None]):
         self._check = check
         self._source = source
-        self.trace: Trace | None = None
+        self.traces: list[Trace] = []
         self._shown = console.is_terminal
-        columns = (TextColumn("{task.description}"), BarColumn(24), TimeRemainingColumn(compact=True))
-        self._progress = Progress(*columns, console=console, transient=True, disable=not self._shown)
+        self._progress = _Lines(self, console)
         self._line = self._progress.add_task("reading", total=None)
+
+    @property
+    def trace(self) -> Trace | None:
+        """The run so far, the first when there are several."""
+        return self.traces[0] if self.traces else None
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -37,21 +47,13 @@ class ProgressLine:
     def looked_ahead(self, rows: int) -> None:
         self._show(f"looking ahead: {words.count(rows)} rows", self._source)
 
-    def learning(self, source: Source) -> Callable[[Trace], None]:
-        """What `prequential` calls after each block of this source."""
+    def learning(self, source: Source) -> Callable[[Trace | Sequence[Trace]], None]:
+        """What is called after each block of this source, with the run or with all runs that go on together."""
         self._progress.reset(self._line, total=None, description="compiling")
 
-        def learned(trace: Trace) -> None:
-            self.trace = trace
-            last = trace.last
-            value = words.metric_value(trace.headline, last.metrics[trace.headline])
-            parts = (
-                f"{words.count(last.rows)} rows",
-                f"{words.count(trace.rows_per_second)} rows/s",
-                f"{words.metric_name(trace.headline)} {value}",
-                f"size {words.count(last.size)}",
-            )
-            self._show("  ".join(parts), source)
+        def learned(traces: Trace | Sequence[Trace]) -> None:
+            self.traces = [traces] if isinstance(traces, Trace) else list(traces)
+            self._show(_summary(self.traces), source)
 
         return learned
 
@@ -61,3 +63,62 @@ class ProgressLine:
             fraction = source.progress()
             total = None if fraction is None else 1.0
             self._progress.update(self._line, description=text, completed=fraction or 0.0, total=total)
+
+
+class _Lines(Progress):
+    """The line with the bar, and below it the learners when there are several."""
+
+    def __init__(self, of: ProgressLine, console: Console):
+        self._of = of
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(24), TimeRemainingColumn(compact=True))
+        super().__init__(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        yield from super().get_renderables()
+        # The drawing thread asks; the list it gets is never changed, only replaced.
+        traces = self._of.traces
+        if len(traces) > 1:
+            yield _learners(traces)
+
+
+def _summary(traces: Sequence[Trace]) -> str:
+    rows = f"{words.count(min((trace.last.rows for trace in traces), default=0))} rows"
+    if len(traces) != 1:
+        return f"{rows}  {len(traces)} learners"
+    trace = traces[0]
+    return "  ".join([rows, *_standing(trace)])
+
+
+def _standing(trace: Trace) -> tuple[str, str, str]:
+    value = words.metric_value(trace.headline, trace.last.metrics[trace.headline])
+    return (
+        f"{words.count(trace.rows_per_second)} rows/s",
+        f"{words.metric_name(trace.headline)} {value}",
+        f"size {words.known(trace.last.size)}",
+    )
+
+
+def _learners(traces: Sequence[Trace]) -> Table:
+    """A line a learner, the best first; those for which there is no room in one line."""
+    runs = [run for group in by_source(traces).values() for run in group]
+    table = Table.grid(padding=(0, 2))
+    table.add_column(overflow="ellipsis", no_wrap=True, max_width=28)
+    for _ in range(3):
+        table.add_column(justify="right", no_wrap=True)
+    for run in runs[:_MOST_LINES]:
+        table.add_row(escape(run.label), *_means(run))
+    rest = runs[_MOST_LINES:]
+    if rest:
+        name = rest[0].trace.headline
+        first, last = (words.metric_value(name, run.headline.mean) for run in (rest[0], rest[-1]))
+        table.add_row(f"and {len(rest)} more", "", f"{first} to {last}")
+    return table
+
+
+def _means(run: Run) -> tuple[str, str, str]:
+    name = run.trace.headline
+    return (
+        f"{words.count(run.over(lambda trace: trace.rows_per_second).mean)} rows/s",
+        f"{words.metric_name(name)} {words.metric_value(name, *run.headline)}",
+        f"size {words.known(run.over(lambda trace: trace.last.size).mean)}",
+    )

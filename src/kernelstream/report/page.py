@@ -1,49 +1,28 @@
 """One self-contained HTML page about runs: nothing in it is fetched from elsewhere, and nothing in it is a script."""
 
 import base64
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
 from ..evaluate import Trace
 from . import words
-from .plots import DARK, LIGHT, METRIC, ROWS, SECONDS, SIZE, by_source, curve_svg, curve_title
+from .plots import DARK, DASHES, LIGHT, NARROW, PROMINENT, WIDE, Ink, course_svg, curve_svg, curve_title
+from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Run, best, by_source, metric_names
+from .scatter import scatter_svg, scatter_title
+from .style import STYLE
 
-_PANELS = ((ROWS, METRIC), (SECONDS, METRIC), (ROWS, SIZE))
-
-_STYLE = f"""
-:root {{ color-scheme: light dark; --paper: {LIGHT.paper}; --text: {LIGHT.text}; --line: {LIGHT.faint};
-  --soft: #57606a; --best: #e6f4ea; }}
-@media (prefers-color-scheme: dark) {{
-  :root {{ --paper: {DARK.paper}; --text: {DARK.text}; --line: {DARK.faint}; --soft: #9aa6b2; --best: #12352a; }}
-}}
-body {{ margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 72rem; background: var(--paper); color: var(--text);
-  font: 16px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }}
-h1 {{ margin: 0 0 .25rem; font-size: 1.75rem; }}
-h2 {{ margin: 2.5rem 0 .5rem; font-size: 1.25rem; border-bottom: 1px solid var(--line); padding-bottom: .25rem; }}
-p, dl, caption, figcaption {{ color: var(--soft); }}
-dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }}
-dt {{ font-weight: 600; }}
-dd {{ margin: 0; }}
-.scroll {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .3rem .75rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }}
-th.number, td.number {{ text-align: right; }}
-td.best {{ background: var(--best); font-weight: 600; }}
-caption {{ text-align: left; padding: .25rem 0 .75rem; }}
-tbody th {{ font-weight: 400; }}
-tbody th[scope=rowgroup] {{ font-weight: 600; vertical-align: top; }}
-.panels {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(21rem, 1fr)); gap: 1rem; }}
-figure {{ margin: 0; }}
-figcaption {{ font-size: .9rem; }}
-img {{ width: 100%; height: auto; display: block; }}
-code {{ font-size: .9em; }}
-"""
+_TALL = (4.9, 5.6)
+_BEFORE = "Every row was predicted before it was learned from."
+_COURSE = "Over all rows so far, and in windows of the newest rows, where a change of the data shows at once."
+_WINDOWS = "Over the newest rows only, so that a change of the data shows at once."
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>
@@ -51,32 +30,44 @@ _PAGE = """<!DOCTYPE html>
 <body>
 <h1>{title}</h1>
 <p>{lead}</p>
-<h2>What was run</h2>
-<dl>{facts}</dl>
-<h2>Results</h2>
-{table}
+<dl class="facts">{facts}</dl>
+{notes}
+{overview}
 {sections}
 <h2>Parameters</h2>
-<dl>{parameters}</dl>
+{parameters}
 </body>
 </html>
 """
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def write_page(path: Path, traces: Sequence[Trace], *, title: str, lead: str, facts: dict[str, str]) -> None:
-    """Write the page. `lead` is a sentence or two under the title, `facts` say what was run."""
+def write_page(
+    path: Path,
+    traces: Sequence[Trace],
+    *,
+    title: str,
+    lead: str,
+    facts: dict[str, str],
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the page. `lead` is a sentence or two under the title, `facts` say what was run, `notes` what to know.
+
+    Runs of one algorithm that differ in the seed only are shown as one, with mean and standard deviation.
+    """
     groups = by_source(traces)
-    parameters = {
-        f"{trace.algorithm} on {trace.source}": " ".join(words.settings(trace.parameters)) for trace in traces
-    }
+    if not groups:
+        raise ValueError(f"none of the {len(traces)} runs has learned from a row; a page needs at least one that has.")
     page = _PAGE.format(
+        policy=_POLICY,
         title=escape(title),
-        style=_STYLE,
+        style=STYLE,
         lead=escape(lead),
         facts=_definitions(facts),
-        table=_table(groups),
+        notes=_list("notes", [escape(note) for note in notes]),
+        overview=_overview(groups) if len(groups) > 1 else "",
         sections="\n".join(_section(source, group) for source, group in groups.items()),
-        parameters=_definitions(parameters, code=True),
+        parameters="\n".join(_parameters(source, group, len(groups) > 1) for source, group in groups.items()),
     )
     path.write_text(page, encoding="utf-8")
 
@@ -86,62 +77,172 @@ def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:
     return "\n".join(f"<dt>{escape(name)}</dt>{start}{escape(text)}{end}" for name, text in pairs.items())
 
 
-def _table(groups: dict[str, list[Trace]]) -> str:
-    head = "".join(f"<th scope=col>{name}</th>" for name in ("data set", "learner", "metric"))
-    numbers = ("value", "rows", "rows/s", "learning", "size", "memory")
-    head += "".join(f"<th scope=col class=number>{name}</th>" for name in numbers)
-    bodies = "\n".join(_group_rows(source, group) for source, group in groups.items())
-    caption = "Every row was predicted before it was learned from. The best value on each data set is marked."
+def _list(kind: str, items: Sequence[str]) -> str:
+    return f'<ul class="{kind}">' + "".join(f"<li>{item}</li>" for item in items) + "</ul>" if items else ""
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """A table of HTML cells: a row is its header and its ``<td>`` elements."""
+    top = "".join(f"<th scope=col>{name}</th>" for name in head)
+    body = "\n".join(f"<tr><th scope=row>{first}</th>{''.join(cells)}</tr>" for first, cells in rows)
     return (
-        f'<div class="scroll"><table><caption>{caption}</caption><thead><tr>{head}</tr></thead>\n{bodies}</table></div>'
+        f'<div class="scroll"><table><caption><span>{caption}</span></caption><thead><tr>{top}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _group_rows(source: str, group: list[Trace]) -> str:
-    best = min(trace.last.metrics[trace.headline] for trace in group)
+def _overview(groups: dict[str, list[Run]]) -> str:
+    """The headline of every learner on every data set, learners in the order of their first appearance."""
+    labels = {run.label: run for group in groups.values() for run in group}
+    found = {source: {run.label: run for run in group} for source, group in groups.items()}
+    head = ["learner"]
+    for source, group in groups.items():
+        head.append(f"{escape(source)}<br>{escape(words.metric_name(group[0].trace.headline))}")
     rows = []
-    for position, trace in enumerate(group):
-        last, value = trace.last, trace.last.metrics[trace.headline]
-        cells = (
-            words.count(last.rows),
-            words.count(trace.rows_per_second),
-            words.seconds(last.seconds),
-            words.count(last.size),
-            words.size_in_bytes(last.bytes),
-        )
-        first = f"<th scope=rowgroup rowspan={len(group)}>{escape(source)}</th>" if position == 0 else ""
-        rows.append(
-            f"<tr>{first}<th scope=row>{escape(trace.algorithm)}</th>"
-            f"<td>{escape(words.metric_name(trace.headline))}</td>"
-            f'<td class="number{" best" if value == best else ""}">{words.metric_value(trace.headline, value)}</td>'
-            + "".join(f"<td class=number>{cell}</td>" for cell in cells)
-            + "</tr>"
-        )
-    return "<tbody>" + "\n".join(rows) + "</tbody>"
+    for label, any_run in sorted(labels.items(), key=lambda item: item[1].position):
+        cells = []
+        for source, group in groups.items():
+            run = found[source].get(label)
+            name = group[0].trace.headline
+            cells.append(_metric_cell(name, run, group) if run is not None else f"<td>{words.DASH}</td>")
+        rows.append((_key(any_run) + escape(label), cells))
+    table = _table(f"{_BEFORE} The best value on each data set is marked.", head, rows)
+    return f'<h2>Results</h2><div class="overview">{table}</div>'
 
 
-def _section(source: str, group: list[Trace]) -> str:
-    figures = "\n".join(_figure(source, group, x, y) for x, y in _PANELS)
-    return f'<h2>{escape(source)}</h2>\n<div class="panels">{figures}</div>'
+def _section(source: str, group: list[Run]) -> str:
+    parts = [f"<h2>{escape(source)}</h2>", f"<p>{escape(_what_ran(group))}</p>", _results(group)]
+    if len(group) > 1:
+        parts.append(_list("legend", [_key(run) + escape(run.label) for run in group]))
+    parts.append(f'<div class="panels">{_figures(source, group)}</div>')
+    return "\n".join(parts)
 
 
-def _figure(source: str, group: list[Trace], x: str, y: str) -> str:
-    """A picture in light and dark, with its content in words for those who do not see it."""
-    title = curve_title(group, x, y)
-    ends = "; ".join(f"{trace.algorithm} ends at {_end(trace, y)}" for trace in group)
-    light, dark = (_data_uri(curve_svg(group, x, y, ink)) for ink in (LIGHT, DARK))
+def _what_ran(group: list[Run]) -> str:
+    traces = [trace for run in group for trace in run.repeats]
+    tasks, rows = (list(dict.fromkeys(values)) for values in zip(*((t.task, t.last.rows) for t in traces), strict=True))
+    seeds = sorted({trace.seed for trace in traces})
+    counts = f"{words.count(min(rows))} to {words.count(max(rows))}" if len(rows) > 1 else words.count(rows[0])
+    shown = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{len(seeds)} from {seeds[0]} to {seeds[-1]}"
+    return f"{' and '.join(tasks)}, {counts} rows, seed{'s' if len(seeds) > 1 else ''} {shown}"
+
+
+def _results(group: list[Run]) -> str:
+    names = metric_names(trace for run in group for trace in run.repeats)
+    repeated = any(len(run.repeats) > 1 for run in group)
+    head = ["learner", *(escape(words.metric_name(name)) for name in names)]
+    head += [*(["runs"] if repeated else []), "rows/s", "learning", "reading", "compiling", "size", "memory"]
+    rows = []
+    for run in group:
+        cells = [_metric_cell(name, run, group) for name in names]
+        if repeated:
+            cells.append(f"<td>{len(run.repeats)}</td>")
+        cells += [f"<td>{text}</td>" for text in _cost(run)]
+        rows.append((_key(run) + escape(run.label) if len(group) > 1 else escape(run.label), cells))
+    caption = _BEFORE
+    if len(group) > 1:
+        caption += f" Sorted by {escape(words.metric_name(group[0].trace.headline))}; the best values are marked."
+    if repeated:
+        caption += " Mean ± standard deviation over the runs; costs are means."
+    return _table(caption, head, rows)
+
+
+def _metric_cell(name: str, run: Run, group: list[Run]) -> str:
+    spread = run.metric(name)
+    is_best = len(group) > 1 and spread.mean == best(name, [other.metric(name).mean for other in group])
+    return f"<td{' class=best' if is_best else ''}>{words.metric_value(name, *spread)}</td>"
+
+
+def _cost(run: Run) -> tuple[str, ...]:
     return (
-        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
-        f'<img src="{light}" alt="{escape(f"{source}: {title}. {ends}.")}"></picture>'
-        f"<figcaption>{escape(title)}</figcaption></figure>"
+        words.count(run.over(lambda trace: trace.rows_per_second).mean),
+        words.seconds(run.over(lambda trace: trace.last.seconds).mean),
+        words.seconds(run.over(lambda trace: trace.last.reading_seconds).mean),
+        words.seconds(run.over(lambda trace: trace.compiling_seconds).mean),
+        words.known(run.over(lambda trace: trace.last.size).mean),
+        words.size_in_bytes(run.over(lambda trace: trace.last.bytes).mean),
     )
 
 
-def _end(trace: Trace, y: str) -> str:
+def _key(run: Run) -> str:
+    """A run's line, as it is drawn in the figures."""
+    kind = f"c{run.position % len(LIGHT.curves)} d{run.position % len(DASHES)}"
+    return f'<svg class="key" viewBox="0 0 34 10" aria-hidden="true"><path class="{kind}" d="M0 5H34"/></svg>'
+
+
+def _figures(source: str, group: list[Run]) -> str:
+    """Pictures with their content in words for those who do not see them."""
+
+    def curve(x: str, y: str, about: str = "", size: tuple[float, float] = NARROW) -> str:
+        title = curve_title(group, x, y)
+        ends = "; ".join(f"{run.label} ends at {_end(run, x, y)}" for run in group)
+        return _figure(title, about, f"{source}: {title}. {ends}.", lambda ink, _: curve_svg(group, x, y, ink, size))
+
+    sized = any(run.trace.last.size > 0 for run in group)
+    in_time = curve(SECONDS, METRIC, "Time spent learning; reading and compiling are not counted.")
+    size = [curve(ROWS, SIZE, "Points or features that the model holds.")] if sized else []
+    if len(group) == 1:
+        return "\n".join([_course(source, group[0]), in_time, *size])
+    windowed = [curve(ROWS, WINDOW, _WINDOWS)] if any(len(run.curve(ROWS, WINDOW).x) > 1 for run in group) else []
+    title, about = scatter_title(group), "One point a learner; the larger the model, the larger the point."
+    alt = f"{source}: {title}. " + "; ".join(
+        f"{run.label} {words.metric_value(run.trace.headline, run.headline.mean)} in {_cost(run)[1]}" for run in group
+    )
+    scatter = _figure(title, about, alt, lambda ink, size: scatter_svg(group, ink, size), narrow=_TALL)
+    so_far = "Over all rows so far."
+    if len(group) > PROMINENT:
+        so_far += f" The {PROMINENT} best learners are drawn thicker."
+    return "\n".join([curve(ROWS, METRIC, so_far), *windowed, in_time, *size, scatter])
+
+
+def _course(source: str, run: Run) -> str:
+    title = words.sentence(f"{words.metric_name(run.trace.headline)} against rows")
+    alt = f"{source}: {title}. {run.label} ends at {_end(run, ROWS, METRIC)}."
+    return _figure(
+        title,
+        _COURSE,
+        alt,
+        lambda ink, size: course_svg(run, ink, size),
+        narrow=NARROW,
+    )
+
+
+def _figure(
+    title: str,
+    about: str,
+    alt: str,
+    draw: Callable[[Ink, tuple[float, float]], str],
+    *,
+    narrow: tuple[float, float] | None = None,
+) -> str:
+    """A picture in light and dark; a wide one when it has a narrow form for phones too.
+
+    The style sheet shows one of them. A ``<picture>`` would be printed as it was on the screen, dark on white paper.
+    """
+    full = NARROW if narrow is None else WIDE
+    forms = [("light", LIGHT, full), ("dark", DARK, full)]
+    if narrow is not None:
+        forms += [("narrow-light", LIGHT, narrow), ("narrow-dark", DARK, narrow)]
+    images = "".join(
+        f'<img class="{name}" src="{_uri(draw(ink, size))}" alt="{escape(alt)}">' for name, ink, size in forms
+    )
+    return (
+        f"<figure{'' if narrow is None else ' class=wide'}><figcaption><b>{escape(title)}</b>{escape(about)}"
+        f"</figcaption>{images}</figure>"
+    )
+
+
+def _end(run: Run, x: str, y: str) -> str:
     if y == SIZE:
-        return words.count(trace.last.size)
-    return words.metric_value(trace.headline, trace.last.metrics[trace.headline])
+        return words.known(run.trace.last.size)
+    ends = run.curve(x, y).y[-1:]
+    return words.metric_value(run.trace.headline, float(ends[0]) if len(ends) else math.nan)
 
 
-def _data_uri(svg: str) -> str:
+def _uri(svg: str) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+def _parameters(source: str, group: list[Run], several: bool) -> str:
+    heading = f"<h3>{escape(source)}</h3>" if several else ""
+    return f"{heading}<dl>{_definitions({run.label: run.settings for run in group}, code=True)}</dl>"

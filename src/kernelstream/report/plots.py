@@ -1,21 +1,25 @@
 """Curves of runs. Figures are drawn without pyplot: no display is asked for, and nothing global is changed."""
 
 import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from ..evaluate import Checkpoint, Trace
+from ..evaluate import Trace
 from . import words
+from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
 
 
 class Ink(NamedTuple):
-    """The colours of a figure. Curves are told apart by colour, dashes and, where there is room, their own label."""
+    """The colours of a figure. Curves are told apart by colour and dashes."""
 
     paper: str
     text: str
@@ -30,13 +34,16 @@ LIGHT = Ink(
 DARK = Ink(
     "#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#9ad4f5", "#b8b8b8")
 )
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)))
+# Lengths of ink and gap in line widths. Four of these and seven colours make 28 kinds of line.
+DASHES: tuple[tuple[float, ...], ...] = ((), (6, 2), (2, 1.5), (7, 2, 1.5, 2))
+NARROW, WIDE = (4.9, 3.3), (10.4, 4.2)
 
 _STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
+    "text.parse_math": False,  # a name may have dollar signs
     "svg.hashsalt": "kernelstream",
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -48,30 +55,47 @@ _STYLE: dict[Any, Any] = {
 
 _STEPS = (1, 2, 5, 10)
 _COUNTS = FuncFormatter(lambda value, _: words.count(value))
+# Among more runs than this, the best ones are drawn thicker.
+PROMINENT = 7
+# The range of a metric's axis is that of the curves after this share of a logarithmic or linear x axis: what comes
+# before is chance.
+_SETTLED_LOG, _SETTLED_LINEAR = 0.03, 0.1
+# A metric whose final values differ by this factor gets a logarithmic axis.
+_WIDE_RANGE = 6.0
 
-ROWS, SECONDS = "rows", "learning time"
-METRIC, SIZE = "metric", "size"
+
+@contextmanager
+def styled(ink: Ink) -> Iterator[None]:
+    """All figures within look alike."""
+    of_text = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor", "axes.titlecolor")
+    colours: dict[Any, Any] = dict.fromkeys(of_text, ink.text)
+    colours |= {"figure.facecolor": ink.paper, "axes.facecolor": ink.paper}
+    with mpl.rc_context({**_STYLE, **colours}):
+        yield
 
 
-def by_source(traces: Iterable[Trace]) -> dict[str, list[Trace]]:
-    """The runs on each data set, in the order in which they come."""
-    groups: dict[str, list[Trace]] = {}
-    for trace in traces:
-        groups.setdefault(trace.source, []).append(trace)
-    return groups
+def as_svg(figure: Figure) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()
 
 
 def write_curves(path: Path, traces: Sequence[Trace]) -> None:
     """A picture with one panel a data set: the metric so far against rows."""
     groups = by_source(traces)
-    with mpl.rc_context({**_STYLE, **_colours(LIGHT)}):
-        figure = Figure(figsize=(4.4 * len(groups), 4.2), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
+    with styled(LIGHT):
+        names = {run.label: run.position for group in groups.values() for run in group}
+        columns = max(1, min(len(names), round(4.4 * len(groups) / 1.2)))
+        height = 3.6 + 0.24 * math.ceil(len(names) / columns)
+        layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+        figure = Figure(figsize=(4.4 * len(groups), height), layout=layout)
         panels = figure.subplots(1, len(groups), squeeze=False)[0]
         for panel, (source, group) in zip(panels, groups.items(), strict=True):
             _draw(panel, group, ROWS, METRIC, LIGHT)
             panel.set_title(source)
         handles = {line.get_label(): line for panel in panels for line in panel.get_lines()}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+        labels = sorted(handles, key=lambda label: names[label])
+        figure.legend([handles[label] for label in labels], labels, loc="outside lower center", ncols=columns)
         figure.savefig(path, dpi=150, format="png")
 
 
@@ -82,65 +106,141 @@ def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | Non
     """
     labels = [f"feature {i}" for i in range(len(widths))] if names is None else list(names)
     order = sorted(range(len(labels)), key=lambda i: -widths[i])[:most][::-1]
-    with mpl.rc_context({**_STYLE, **_colours(LIGHT)}):
+    with styled(LIGHT):
         figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
         panel = figure.add_subplot()
-        panel.barh([labels[i] for i in order], [float(widths[i]) for i in order], color=LIGHT.curves[0])
-        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
+        gains = [float(widths[i]) - 1.0 for i in order]
+        panel.barh([labels[i] for i in order], gains, left=1.0, color=LIGHT.curves[0])
+        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0)
         panel.set_xlabel("learned width (1 at the start)")
+        panel.margins(y=0.02)
+        panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
+        panel.set_axisbelow(True)
         figure.savefig(path, dpi=150)
 
 
-def curve_svg(group: Sequence[Trace], x: str, y: str, ink: Ink) -> str:
-    """One panel as SVG text: runs on one data set, `y` (METRIC or SIZE) against `x` (ROWS or SECONDS)."""
-    with mpl.rc_context({**_STYLE, **_colours(ink)}):
-        figure = Figure(figsize=(4.8, 3.5), layout="constrained")
+def curve_svg(group: Sequence[Run], x: str, y: str, ink: Ink, size: tuple[float, float] = NARROW) -> str:
+    """One panel as SVG text: runs on one data set, `y` (METRIC, WINDOW or SIZE) against `x` (ROWS or SECONDS)."""
+    with styled(ink):
+        figure = Figure(figsize=size, layout="constrained")
+        _draw(figure.subplots(), group, x, y, ink)
+        return as_svg(figure)
+
+
+def course_svg(run: Run, ink: Ink, size: tuple[float, float] = WIDE) -> str:
+    """The metric of a single run against rows: so far, and over it in windows."""
+    with styled(ink):
+        figure = Figure(figsize=size, layout="constrained")
         panel = figure.subplots()
-        _draw(panel, group, x, y, ink)
-        figure.legend(loc="outside upper left", ncols=4, columnspacing=1.0, handlelength=2.2, fontsize=9)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue()
+        curves = [run.curve(ROWS, METRIC), run.curve(ROWS, WINDOW)]
+        for curve, colour, label in zip(curves, ink.curves, ("so far", "in windows"), strict=False):
+            style = {"marker": "o", "markersize": 3.0, "linewidth": 1.0} if label == "in windows" else {"linewidth": 2}
+            panel.plot(curve.x, curve.y, color=colour, label=label, **style)
+        _linear_rows(panel)
+        _metric_axis(panel, [run], curves)
+        panel.set_ylabel(words.metric_name(run.trace.headline))
+        _finish(panel, ink)
+        figure.legend(loc="outside upper right", ncols=2)
+        return as_svg(figure)
 
 
-def curve_title(group: Sequence[Trace], x: str, y: str) -> str:
+def curve_title(group: Sequence[Run], x: str, y: str) -> str:
     """What a panel shows, in words."""
-    return f"{_quantity(group, y)} against {x}"
+    return words.sentence(f"{_quantity(group, y)} against {x}")
 
 
-def _quantity(group: Sequence[Trace], y: str) -> str:
-    return f"{words.metric_name(group[0].headline)} so far" if y == METRIC else "model size"
+def line_style(position: int, ink: Ink) -> dict[str, Any]:
+    """Colour and dashes of the run at a position."""
+    dashes = DASHES[position % len(DASHES)]
+    return {"color": ink.curves[position % len(ink.curves)], "linestyle": (0, dashes) if dashes else "-"}
 
 
-def _draw(panel: Any, group: Sequence[Trace], x: str, y: str, ink: Ink) -> None:
-    for position, trace in enumerate(group):
-        panel.plot(
-            [_x(checkpoint, x) for checkpoint in trace.checkpoints],
-            [checkpoint.size if y == SIZE else checkpoint.metrics[trace.headline] for checkpoint in trace.checkpoints],
-            color=ink.curves[position % len(ink.curves)],
-            linestyle=_DASHES[position % len(_DASHES)],
-            linewidth=1.8,
-            label=trace.algorithm,
-        )
+def metric_scale(axis: Any, name: str, values: Sequence[float]) -> bool:
+    """Give an axis the scale and labels of a metric; True when its values lie so far apart that it is logarithmic."""
+    finite = [value for value in values if math.isfinite(value)]
+    logarithmic = bool(finite) and min(finite) > 0 and max(finite) > _WIDE_RANGE * min(finite)
+    if logarithmic:
+        axis.axes.set_yscale("log")
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_major_locator(MaxNLocator(6, steps=_STEPS))
+    if words.is_share(name):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
+    elif logarithmic:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+    return logarithmic
+
+
+def seconds_axis(axis: Any) -> None:
+    # Labels with units are longer, so that fewer fit.
+    _log_axis(axis, EngFormatter("s"), decades=2)
+
+
+def _quantity(group: Sequence[Run], y: str) -> str:
+    if y == SIZE:
+        return "model size"
+    return f"{words.metric_name(group[0].trace.headline)} {'so far' if y == METRIC else 'in windows'}"
+
+
+def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
+    curves = [run.curve(x, y) for run in group]
+    for rank, (run, curve) in reversed(list(enumerate(zip(group, curves, strict=True)))):
+        prominent = rank < PROMINENT
+        style = line_style(run.position, ink)
+        # The best lie over the others, and broken lines over whole ones, so that equal curves are all seen.
+        order = 2.0 + prominent + 0.5 * (style["linestyle"] != "-")
+        width, alpha = (1.9, 1.0) if prominent else (1.1, 0.6)
+        panel.plot(curve.x, curve.y, **style, linewidth=width, alpha=alpha, label=run.label, zorder=order)
+        if prominent and y != WINDOW and curve.deviation.any():
+            low, high = curve.y - curve.deviation, curve.y + curve.deviation
+            panel.fill_between(curve.x, low, high, color=style["color"], alpha=0.09, linewidth=0)
     if y == METRIC:
-        # Labels with units are longer, so that fewer fit.
         if x == SECONDS:
-            _log_axis(panel.xaxis, EngFormatter("s"), decades=2)
+            seconds_axis(panel.xaxis)
         else:
             _log_axis(panel.xaxis, _COUNTS, decades=3)
+        panel.set_xlabel(f"{x} (log scale)")
     else:
-        panel.xaxis.set_major_locator(MaxNLocator(5, steps=_STEPS))
-        panel.xaxis.set_major_formatter(_COUNTS)
-    panel.set_xlabel(f"{x} (log scale)" if y == METRIC else x)
-    panel.margins(x=0.02)
-    panel.yaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
+        _linear_rows(panel)
     if y == SIZE:
+        panel.yaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
         panel.yaxis.set_major_formatter(_COUNTS)
         panel.set_ylim(bottom=0)
-    elif group[0].headline.endswith("_rate"):
-        panel.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        panel.set_ylim(bottom=0)
-    panel.set_ylabel(_quantity(group, y))
+        panel.set_ylabel(_quantity(group, y))
+    else:
+        logarithmic = _metric_axis(panel, group, curves)
+        panel.set_ylabel(_quantity(group, y) + (" (log)" if logarithmic else ""))
+    _finish(panel, ink)
+
+
+def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> bool:
+    """Scale and range of a metric's axis: what happened by chance in the first rows is cut off."""
+    name = group[0].trace.headline
+    share = _SETTLED_LOG if panel.get_xscale() == "log" else _SETTLED_LINEAR
+    settled = [curve.y[curve.x >= share * curve.x[-1]] for curve in curves if len(curve.x) > 0]
+    shown = np.concatenate([*settled, [run.headline.mean for run in group]])
+    shown = shown[np.isfinite(shown)]
+    logarithmic = metric_scale(panel.yaxis, name, [run.headline.mean for run in group])
+    if len(shown) == 0:
+        return logarithmic
+    low, high = float(shown.min()), float(shown.max())
+    if logarithmic:
+        panel.set_ylim(max(low, 0.5 * min(run.headline.mean for run in group)) / 1.1, high * 1.1)
+    else:
+        margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+        panel.set_ylim(max(low - margin, 0.0) if low >= 0 else low - margin, high + margin)
+    return logarithmic
+
+
+def _linear_rows(panel: Any) -> None:
+    panel.xaxis.set_major_locator(MaxNLocator(5, steps=_STEPS))
+    panel.xaxis.set_major_formatter(_COUNTS)
+    panel.set_xlabel(ROWS)
+
+
+def _finish(panel: Any, ink: Ink) -> None:
+    panel.margins(x=0.02)
     panel.grid(color=ink.faint, linewidth=0.7)
     panel.set_axisbelow(True)
 
@@ -148,16 +248,9 @@ def _draw(panel: Any, group: Sequence[Trace], x: str, y: str, ink: Ink) -> None:
 def _log_axis(axis: Any, formatter: Any, *, decades: int) -> None:
     """A logarithmic axis: ticks at 1, 2 and 5 when it spans fewer decades than given, else at powers of ten."""
     low, high = axis.get_data_interval()
+    if not 0.0 < high < math.inf:  # no time was measured, or no value is a number
+        return
     axis.axes.set_xscale("log")
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**decades * low else (1.0,)))
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(NullFormatter())
-
-
-def _x(checkpoint: Checkpoint, x: str) -> float:
-    return checkpoint.rows if x == ROWS else checkpoint.seconds
-
-
-def _colours(ink: Ink) -> dict[Any, Any]:
-    of_text = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color", "axes.edgecolor", "axes.titlecolor")
-    return {**dict.fromkeys(of_text, ink.text), "figure.facecolor": ink.paper, "axes.facecolor": ink.paper}

@@ -1,14 +1,21 @@
-"""Tables in a terminal: one run, several runs side by side, the algorithms that exist."""
+"""Tables: for a terminal of 80 columns, for Markdown, and as CSV with every digit."""
 
-from collections.abc import Iterable
+import csv
+import io
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..evaluate import Trace
+from ..evaluate import Checkpoint, Trace
 from . import words
+from .runs import Run, by_source, metric_names
+
+_RESULT_WIDTH = 28
+_GLUE = "\N{NO-BREAK SPACE}"
 
 
 def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False) -> Table:
@@ -25,7 +32,7 @@ def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False)
         "learning": f"{words.seconds(last.seconds)}, {words.count(trace.rows_per_second)} rows/s",
         "reading": words.seconds(last.reading_seconds),
         "compiling": words.seconds(trace.compiling_seconds),
-        "size": f"{words.count(last.size)} ({words.size_in_bytes(last.bytes)})",
+        "size": f"{words.known(last.size)} ({words.size_in_bytes(last.bytes)})" if last.size else words.DASH,
         "seed": str(trace.seed),
         **notes,
         "parameters": "\n".join(words.settings(trace.parameters)),
@@ -36,31 +43,104 @@ def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False)
 
 
 def traces_table(traces: Iterable[Trace], waiting: str = "") -> Table:
-    """One line a run, grouped by data set. A run without rows is shown as `waiting`."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("data set", "learner", "result"):
-        table.add_column(name, no_wrap=True)
+    """One line a learner, grouped by data set, the best first; runs without rows come last, shown as `waiting`."""
+    traces = list(traces)
+    groups = by_source(traces)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("data set", overflow="fold")
+    table.add_column("learner", overflow="fold", min_width=6)
+    table.add_column("result", no_wrap=True)
     for name in ("rows", "rows/s", "size"):
         table.add_column(name, justify="right", no_wrap=True)
-    before = ""
-    for trace in traces:
-        if before and trace.source != before:
-            table.add_section()
-        table.add_row("" if trace.source == before else escape(trace.source), trace.algorithm, *_cells(trace, waiting))
-        before = trace.source
+    for source in dict.fromkeys(trace.source for trace in traces):
+        lines = [(run.label, *_cells(run)) for run in groups.get(source, [])]
+        lines += [(t.algorithm, waiting) for t in traces if t.source == source and t.last.rows == 0]
+        for position, line in enumerate(lines):
+            table.add_row("" if position else escape(source), *map(escape, line))
+        table.add_section()
     return table
 
 
-def _cells(trace: Trace, waiting: str) -> tuple[str, ...]:
-    last = trace.last
-    if last.rows == 0:
-        return (waiting,)
+def _cells(run: Run) -> tuple[str, ...]:
+    metrics = [
+        f"{words.metric_name(name)} {words.metric_value(name, *run.metric(name))}".replace(" ", _GLUE)
+        for name in metric_names(run.repeats)
+    ]
+    # A metric and its value are never parted at the end of a line.
+    lines = [line.replace(_GLUE, " ") for line in textwrap.wrap(", ".join(metrics), _RESULT_WIDTH)]
+    return ("\n".join(lines), *_costs(run)[:2], words.known(run.over(lambda trace: trace.last.size).mean))
+
+
+def _costs(run: Run) -> tuple[str, str, str]:
+    """Rows, rows a second, learning time."""
     return (
-        f"{words.metric_name(trace.headline)} {words.metric_value(trace.headline, last.metrics[trace.headline])}",
-        words.count(last.rows),
-        words.count(trace.rows_per_second),
-        words.count(last.size),
+        words.count(run.over(lambda trace: trace.last.rows).mean),
+        words.count(run.over(lambda trace: trace.rows_per_second).mean),
+        words.seconds(run.over(lambda trace: trace.last.seconds).mean),
     )
+
+
+def markdown_table(traces: Sequence[Trace]) -> str:
+    """One line a learner, grouped by data set, the best first; a column for every metric."""
+    groups = by_source(traces)
+    names = metric_names(traces)
+    head = ["data set", "learner", *map(words.metric_name, names), "rows", "rows/s", "learning", "size", "memory"]
+    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)]]
+    for source, group in groups.items():
+        for run in group:
+            values = [words.metric_value(name, *run.metric(name)) for name in names]
+            size = words.known(run.over(lambda trace: trace.last.size).mean)
+            memory = words.size_in_bytes(run.over(lambda trace: trace.last.bytes).mean)
+            lines.append([_cell(source), _cell(run.label), *values, *_costs(run), size, memory])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """A name as Markdown shows it unchanged in a cell."""
+    for mark in "\\`*_<|[":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def csv_table(traces: Sequence[Trace]) -> str:
+    """One line a run, in full precision; a metric that a run does not have is empty."""
+    names = metric_names(traces)
+    head = ["source", "algorithm", "task", "seed", "rows", *names, "seconds", "reading_seconds", "compiling_seconds"]
+    head += ["rows_per_second", "size", "bytes", "parameters"]
+    lines = []
+    for trace in traces:
+        last = trace.last
+        line: list[Any] = [*_identity(trace), last.rows, *(last.metrics.get(name, "") for name in names)]
+        line += [last.seconds, last.reading_seconds, trace.compiling_seconds, trace.rows_per_second]
+        parameters = " ".join(f"{name}={value}" for name, value in trace.parameters.items())
+        lines.append([*line, last.size, last.bytes, parameters])
+    return _csv(head, lines)
+
+
+def checkpoints_csv(traces: Sequence[Trace]) -> str:
+    """One line a checkpoint, in full precision: every metric so far, and since the checkpoint before (``window_``)."""
+    names = metric_names(traces)
+    head = ["source", "algorithm", "task", "seed", "rows", *names, *(f"window_{name}" for name in names)]
+    head += ["seconds", "reading_seconds", "size", "bytes"]
+    return _csv(head, ([*_identity(trace), *_fields(c, names)] for trace in traces for c in trace.checkpoints))
+
+
+def _identity(trace: Trace) -> list[Any]:
+    return [trace.source, trace.algorithm, trace.task, trace.seed]
+
+
+def _fields(checkpoint: Checkpoint, names: Sequence[str]) -> list[Any]:
+    metrics = [values.get(name, "") for values in (checkpoint.metrics, checkpoint.window) for name in names]
+    costs = [checkpoint.seconds, checkpoint.reading_seconds, checkpoint.size, checkpoint.bytes]
+    return [checkpoint.rows, *metrics, *costs]
+
+
+def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(lines)
+    return text.getvalue()
 
 
 def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
@@ -77,4 +157,28 @@ def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
             "\n".join(losses),
             "\n".join(words.settings(one["parameters"])),
         )
+    return table
+
+
+def facts_table(title: str, facts: dict[str, str]) -> Table:
+    """Names and what is known of them."""
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=escape(title), title_justify="left")
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(escape(name), escape(value))
+    return table
+
+
+def datasets_table(data_sets: Iterable[dict[str, Any]]) -> Table:
+    """What `datasets.at_hand` says."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("data set", no_wrap=True)
+    table.add_column("task")
+    for name in ("rows", "features", "classes"):
+        table.add_column(name, justify="right")
+    table.add_column("at hand")
+    for one in data_sets:
+        numbers = ("" if one[name] is None else words.count(one[name]) for name in ("rows", "features", "classes"))
+        table.add_row(escape(f"{one['name']}/{one['split']}"), one["task"], *numbers, one["where"])
     return table

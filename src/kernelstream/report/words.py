@@ -1,21 +1,50 @@
 """Numbers as people read them."""
 
+import math
 from typing import Any
 
-_NAMES = {"mistake_rate": "mistake rate", "mse": "MSE", "rmse": "RMSE"}
+from ..metrics import METRICS
+
+_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC", "f1": "F1", "r2": "R²"}
 _PREFIXES = ("", "k", "M", "G", "T")
+
+DASH = "-"
 
 
 def metric_name(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " "))
 
 
-def metric_value(name: str, value: float) -> str:
-    return f"{100 * value:.2f} %" if name.endswith("_rate") else f"{value:.5g}"
+def sentence(text: str) -> str:
+    """The text with a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def is_share(name: str) -> bool:
+    """Whether a metric is a share of the rows, to be read in percent."""
+    return name.endswith("_rate")
+
+
+def larger_is_better(name: str) -> bool:
+    return name in METRICS and METRICS[name].larger_is_better
+
+
+def metric_value(name: str, value: float, deviation: float | None = None) -> str:
+    """A metric, with its standard deviation over repeats where there is one."""
+    if math.isnan(value):
+        return DASH
+    if is_share(name):
+        return f"{100 * value:.2f}{'' if deviation is None else f' ± {100 * deviation:.2f}'} %"
+    return f"{value:.5g}" if deviation is None else f"{value:.5g} ± {deviation:.2g}"
 
 
 def count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def known(value: float) -> str:
+    """A count for which 0 means that it is not known."""
+    return count(value) if value > 0 else DASH
 
 
 def seconds(value: float) -> str:
@@ -25,8 +54,11 @@ def seconds(value: float) -> str:
 
 
 def size_in_bytes(value: float) -> str:
+    """Bytes; 0 means that they are not known."""
+    if value == 0:
+        return DASH
     for prefix in _PREFIXES:
-        if value < 1000.0 or prefix == _PREFIXES[-1]:
+        if value < 999.5 or prefix == _PREFIXES[-1]:
             break
         value /= 1000.0
     return f"{value:.3g} {prefix}B"

@@ -1,5 +1,6 @@
 """Streams of labelled blocks from files, never read whole: ``for X, y in open_source("a9a.libsvm.xz"): ...``."""
 
+import difflib
 import os
 from pathlib import Path
 from typing import Any
@@ -8,39 +9,74 @@ from .base import DEFAULT_BLOCK_ROWS, ArraySource, LabelledBlock, Matrix, Source
 from .bundled import BUNDLED, bundled
 from .delimited import DelimitedSource
 from .formats import open_file
-from .generators import GENERATED, Multidist
+from .generators import GENERATED, Checkerboard, Hyperplane, Multidist, generated
 from .libsvm import LibsvmSource
 from .npz import NpzSource
-from .transform import Scaled, Scaling, Shuffled, fit_scaling
+from .stdin import STDIN, StandardInput
+from .streams import ChainedSource, ReadAhead, open_files
+from .transform import OnlineScaling, Scaled, Scaling, Shuffled, fit_scaling
 
 __all__ = [
     "ArraySource",
+    "ChainedSource",
+    "Checkerboard",
     "DelimitedSource",
+    "Hyperplane",
     "LabelledBlock",
     "LibsvmSource",
     "Matrix",
     "Multidist",
     "NpzSource",
+    "OnlineScaling",
+    "ReadAhead",
     "Scaled",
     "Scaling",
     "Shuffled",
     "Source",
     "SourceError",
+    "StandardInput",
     "fit_scaling",
     "open_file",
+    "open_files",
     "open_source",
 ]
 
 
 def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> Source:
-    """The source of a file (`open_file` says what `options` there are), or by name one of scikit-learn's bundled data
-    sets or a generator.
+    """The source of what is named:
+
+    - ``-``: standard input, LIBSVM text unless ``format="csv"``;
+    - a generator, ``checkerboard`` or ``checkerboard:rows=100000,seed=3``, or one of scikit-learn's bundled data sets;
+    - a file, or all files of a directory or of a pattern such as ``part-*.csv``, one after the other;
+    - a data set of the papers, ``cod-rna``, ``cod-rna/test`` or ``cod-rna/train+test``, where no file has that name.
+
+    `open_file` says what `options` there are for files.
     """
-    if path in BUNDLED:
-        return bundled(str(path), block_rows=block_rows)
-    if path in GENERATED:
-        return GENERATED[str(path)](block_rows=block_rows)
-    if not Path(path).is_file():
-        names = ", ".join([*BUNDLED, *GENERATED])
-        raise FileNotFoundError(f"there is no file {str(path)!r}, and the built-in names are {names}")
-    return open_file(path, block_rows=block_rows, **options)
+    # The data sets' files are opened by this package.
+    from ..datasets import DATASETS, open_dataset
+
+    name = os.fspath(path)
+    place = Path(name)
+    if name == STDIN:
+        return StandardInput(block_rows=block_rows, **options)
+    if name in BUNDLED:
+        return bundled(name, block_rows=block_rows)
+    if name.partition(":")[0] in GENERATED:
+        return generated(name, block_rows=block_rows)
+    if place.is_file():
+        return open_file(place, block_rows=block_rows, **options)
+    if place.is_dir() or any(letter in name for letter in "*?["):
+        return open_files(place, block_rows=block_rows, **options)
+    data_set, _, split = name.partition("/")
+    if data_set in DATASETS:
+        return open_dataset(data_set, split or None, block_rows=block_rows, **options)
+    names = [*BUNDLED, *GENERATED, *DATASETS]
+    near = [*difflib.get_close_matches(name, names), *_near_files(place)]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"and the built-in names are {', '.join(names)}"
+    raise FileNotFoundError(f"there is no file {name!r}, {hint}")
+
+
+def _near_files(place: Path) -> list[str]:
+    """The files beside a place whose names are nearly its own."""
+    beside = [file.name for file in place.parent.iterdir()] if place.parent.is_dir() else []
+    return [str(place.parent / name) for name in difflib.get_close_matches(place.name, beside)]

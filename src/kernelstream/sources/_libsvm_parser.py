@@ -32,7 +32,7 @@ _HIGHEST_INDEX = 2**31 - 1
 OK, _NO_PAIR, _INDEX_ZERO, _NOT_ASCENDING, _INDEX_TOO_HIGH = range(5)
 FAULTS = {
     _NO_PAIR: "{token!r} is not index:value; an index is made of digits only",
-    _INDEX_ZERO: "{token!r} has index 0 in a file read with indices from 1; open it with zero_based=True",
+    _INDEX_ZERO: "{token!r} has index 0 in a file read from index 1; open it with zero_based=True (--zero-based)",
     _NOT_ASCENDING: "the index of {token!r} is not above the one before it; sort each line and drop duplicates",
     _INDEX_TOO_HIGH: f"the index of {{token!r}} is above the limit {_HIGHEST_INDEX}; renumber or hash the features",
 }
@@ -113,9 +113,11 @@ def parse(text, out, at, row, base):
     """Parse lines from `at` on, until the text ends or `out` has no row left.
 
     Requires: `at` is the start of a line, `text` ends with a newline, `out` has room for every pair in it.
-    Ensures: returns a fault code and the byte where parsing stopped, the row after the last one, the length of `odd`.
+    Ensures: returns a fault code and the byte where parsing stopped, the row after the last one, the length of `odd`
+    and the number of ``qid:`` passed over. A line at fault has its label and span written to that row.
     """
     n_odd = 0
+    n_queries = 0
     entry = out.indptr[row]
     while at < text.shape[0] and row < out.labels.shape[0]:
         while _CLASS[text[at]] == _BLANK:
@@ -135,17 +137,18 @@ def parse(text, out, at, row, base):
                     index = min(index * 10 + _CLASS[text[at]], _HIGHEST_INDEX + 1)
                     at += 1
                 if at == start and _is_query(text, at):
+                    n_queries += 1
                     while _CLASS[text[at]] <= _OTHER:
                         at += 1
                     continue
                 if at == start or text[at] != _COLON:
-                    return _NO_PAIR, start, row, n_odd
+                    return _NO_PAIR, start, row, n_odd, n_queries
                 if index < base:
-                    return _INDEX_ZERO, start, row, n_odd
+                    return _INDEX_ZERO, start, row, n_odd, n_queries
                 if index <= last:
-                    return _NOT_ASCENDING, start, row, n_odd
+                    return _NOT_ASCENDING, start, row, n_odd, n_queries
                 if index > _HIGHEST_INDEX:
-                    return _INDEX_TOO_HIGH, start, row, n_odd
+                    return _INDEX_TOO_HIGH, start, row, n_odd, n_queries
                 start = at + 1
                 value, at, mantissa, power = _number(text, start)
                 if np.isnan(value):
@@ -164,4 +167,4 @@ def parse(text, out, at, row, base):
         while text[at] != _NEWLINE:
             at += 1
         at += 1
-    return OK, at, row, n_odd
+    return OK, at, row, n_odd, n_queries

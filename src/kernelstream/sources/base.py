@@ -77,7 +77,9 @@ class Source(ABC):
 
     name: str
     n_rows: int | None = None
+    restartable: bool = True  # whether there can be a second pass
     skipped: int = 0  # rows that the newest pass left out because they could not be read
+    encoding: Any = None  # how the newest pass made features of words, as a JSON value
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
     @abstractmethod
@@ -102,7 +104,7 @@ class FileSource(Source):
     def __init__(
         self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, on_error: str = ON_ERROR[0]
     ):
-        self.path = existing_file(path)
+        self.path = self._located(path)
         self.block_rows = positive(block_rows, "block_rows")
         self.on_error = one_of(on_error, ON_ERROR, "on_error")
         self.name = stem(self.path)
@@ -111,6 +113,10 @@ class FileSource(Source):
         self._first_skipped = ""
         self._told: dict[str, str] = {}
         self._plain: Path | None = None
+
+    def _located(self, path: str | os.PathLike[str]) -> Path:
+        """The path, which must be that of a file; standard input has none."""
+        return existing_file(path)
 
     def progress(self) -> float | None:
         if self._raw is not None and not self._raw.closed:

@@ -77,7 +77,7 @@ def open_file(
     file = existing_file(path)
     kind = format_of(file) if format is None else format
     if kind == "libsvm":
-        return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based)
+        return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based, on_error=on_error)
     if kind == "npz":
         return NpzSource(file, block_rows=block_rows)
     if kind == "npy":

@@ -1,13 +1,17 @@
 """Synthetic streams. Row t is a function of (seed, t): nothing is stored, and blocks of any size hold the same rows."""
 
+import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from .. import rng
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, positive
 
-_MEANS, _ROWS = range(2)  # what a seed's numbers are for
+_MEANS, _ROWS, _AXES = range(3)  # what a seed's numbers are for
+_ROWS_A_TURN = 100_000  # of what drifts: slow enough to be learned, fast enough that what was learned goes stale
 
 
 def _normals(key: np.uint64, counter: np.ndarray) -> np.ndarray:
@@ -17,7 +21,34 @@ def _normals(key: np.uint64, counter: np.ndarray) -> np.ndarray:
     return radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
-class Multidist(Source):
+class Generated(Source):
+    """Rows `start` to ``start + n_rows`` of an endless stream that the seed determines."""
+
+    n_rows: int
+
+    def __init__(self, n_rows: int, start: int, seed: int, name: str, block_rows: int):
+        if start < 0:
+            raise ValueError(f"start is {start}; it must be at least 0")
+        self.n_rows = positive(n_rows, "n_rows")
+        self.start, self.seed, self.name = int(start), int(seed), name
+        self.block_rows = positive(block_rows, "block_rows")
+        self._served = 0
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        self._served = 0
+        for first in range(0, self.n_rows, self.block_rows):
+            self._served = min(first + self.block_rows, self.n_rows)
+            yield self._rows(np.arange(self.start + first, self.start + self._served))
+
+    @abstractmethod
+    def _rows(self, t: np.ndarray) -> LabelledBlock:
+        """The rows t, which may be any."""
+
+    def progress(self) -> float | None:
+        return self._served / self.n_rows
+
+
+class Multidist(Generated):
     """Five classes of three Gaussian modes each in the plane (Koppel et al. 2019, sec. 5.2).
 
     A label y in 1 .. 5 and one of its modes are drawn uniformly, x ~ N(mu, 0.2^2 I). The means are drawn once, mu ~
@@ -41,37 +72,116 @@ class Multidist(Source):
         name: str = "multidist",
         block_rows: int = DEFAULT_BLOCK_ROWS,
     ):
-        if start < 0:
-            raise ValueError(f"start is {start}; it must be at least 0")
-        self.n_rows: int = positive(n_rows, "n_rows")
-        self.start, self.seed, self.name = int(start), int(seed), name
-        self.block_rows = positive(block_rows, "block_rows")
+        super().__init__(n_rows, start, seed, name, block_rows)
         angle = 2.0 * np.pi * np.arange(self.N_CLASSES) / self.N_CLASSES
         centres = np.stack([np.cos(angle), np.sin(angle)], axis=1)
         around = _normals(rng.key(seed, _MEANS), 2 * np.arange(self.N_CLASSES * self.N_MODES))
         self.means = centres[:, None, :] + around.reshape(self.N_CLASSES, self.N_MODES, 2)
-        self._served = 0
 
-    def __iter__(self) -> Iterator[LabelledBlock]:
-        self._served = 0
-        for first in range(0, self.n_rows, self.block_rows):
-            self._served = min(first + self.block_rows, self.n_rows)
-            yield self._rows(self.start + first, self.start + self._served)
-
-    def _rows(self, start: int, stop: int) -> LabelledBlock:
-        key, counter = rng.key(self.seed, _ROWS), 4 * np.arange(start, stop)  # a row takes four numbers
+    def _rows(self, t: np.ndarray) -> LabelledBlock:
+        key, counter = rng.key(self.seed, _ROWS), 4 * t  # a row takes four numbers
         label = (rng.uniform(key, counter) * self.N_CLASSES).astype(np.int64)
         mode = (rng.uniform(key, counter + 1) * self.N_MODES).astype(np.int64)
         X = self.means[label, mode] + self.DEVIATION * _normals(key, counter + 2)
         return X, label + 1.0
 
-    def progress(self) -> float | None:
-        return self._served / self.n_rows
+
+class Checkerboard(Generated):
+    """Points uniform in [-1, 1]^2, labelled +-1 by the colour of their cell on a board that rotates about the origin.
+
+    Cells have side 1/2. Row t sees the board turned by t / 100,000 of a full turn; a quarter turn swaps the colours.
+    """
+
+    CELL = 0.5
+
+    def __init__(
+        self,
+        n_rows: int = 20_000,
+        *,
+        start: int = 0,
+        seed: int = 0,
+        name: str = "checkerboard",
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+    ):
+        super().__init__(n_rows, start, seed, name, block_rows)
+
+    def _rows(self, t: np.ndarray) -> LabelledBlock:
+        X = _uniform_rows(rng.key(self.seed, _ROWS), t, 2)
+        cos, sin = _turned(t)
+        across = np.floor((cos * X[:, 0] + sin * X[:, 1]) / self.CELL)
+        along = np.floor((cos * X[:, 1] - sin * X[:, 0]) / self.CELL)
+        return X, np.where((across + along) % 2 == 0, 1.0, -1.0)
 
 
-def _multidist_test(*, block_rows: int = DEFAULT_BLOCK_ROWS) -> Multidist:
-    return Multidist(2500, start=5000, name="multidist-test", block_rows=block_rows)
+class Hyperplane(Generated):
+    """Points uniform in [-1, 1]^d, labelled +-1 by their side of a plane through the origin whose normal drifts.
+
+    The normal of row t lies in a plane of its own that the seed draws, turned by t / 100,000 of a full turn. One label
+    in twenty is wrong, so no learner can expect an error below 5 %.
+    """
+
+    NOISE = 0.05
+
+    def __init__(
+        self,
+        n_rows: int = 20_000,
+        *,
+        n_features: int = 10,
+        start: int = 0,
+        seed: int = 0,
+        name: str = "hyperplane",
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+    ):
+        super().__init__(n_rows, start, seed, name, block_rows)
+        if n_features < 2:
+            raise ValueError(f"n_features is {n_features}; a normal needs at least 2 to drift")
+        self.n_features = int(n_features)
+        drawn = _normals(rng.key(seed, _AXES), 2 * np.arange(self.n_features))
+        self.axes = np.linalg.qr(drawn)[0]
+
+    def _rows(self, t: np.ndarray) -> LabelledBlock:
+        drawn = _uniform_rows(rng.key(self.seed, _ROWS), t, self.n_features + 1)
+        X, noise = np.ascontiguousarray(drawn[:, :-1]), drawn[:, -1]
+        cos, sin = _turned(t)
+        # Sums by row, because a BLAS product gives a row other bits in a block of another height.
+        margin = cos * (X * self.axes[:, 0]).sum(axis=1) + sin * (X * self.axes[:, 1]).sum(axis=1)
+        right = noise >= 2.0 * self.NOISE - 1.0
+        return X, np.where((margin >= 0) == right, 1.0, -1.0)
 
 
-# The paper's 5,000 rows to learn from, and the 2,500 after them.
-GENERATED: dict[str, Callable[..., Source]] = {"multidist": Multidist, "multidist-test": _multidist_test}
+def _uniform_rows(key: np.uint64, t: np.ndarray, width: int) -> np.ndarray:
+    """Rows of independent numbers, uniform in (-1, 1)."""
+    return 2.0 * rng.uniform(key, width * t[:, None] + np.arange(width)) - 1.0
+
+
+def _turned(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    angle = 2.0 * np.pi / _ROWS_A_TURN * (t % _ROWS_A_TURN)
+    return np.cos(angle), np.sin(angle)
+
+
+# Of multidist, the paper's 5,000 rows to learn from, and the 2,500 after them.
+GENERATED: dict[str, Callable[..., Generated]] = {
+    "multidist": Multidist,
+    "multidist-test": partial(Multidist, n_rows=2500, start=5000, name="multidist-test"),
+    "checkerboard": Checkerboard,
+    "hyperplane": Hyperplane,
+}
+_OPTIONS = {"rows": "n_rows", "start": "start", "seed": "seed", "features": "n_features"}
+
+
+def generated(text: str, *, block_rows: int = DEFAULT_BLOCK_ROWS) -> Generated:
+    """A generator by name, with options if wanted: ``checkerboard`` or ``checkerboard:rows=100000,seed=3``."""
+    name, _, options = text.partition(":")
+    make = GENERATED[name]
+    parameters = inspect.signature(make).parameters
+    known = [option for option, parameter in _OPTIONS.items() if parameter in parameters]
+    given: dict[str, int] = {}
+    for item in filter(None, options.split(",")):
+        option, _, value = item.partition("=")
+        if option not in known:
+            raise ValueError(f"{text!r}: {name} has no option {option!r}; it has {', '.join(known)}")
+        try:
+            given[_OPTIONS[option]] = int(value)
+        except ValueError:
+            raise ValueError(f"{text!r}: {option} is {value!r}; write a whole number, as in {option}=3") from None
+    return make(**given, block_rows=block_rows)

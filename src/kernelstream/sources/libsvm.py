@@ -2,8 +2,9 @@
 
 Text is read in chunks that are cut at their last newline. A value reads as exactly the double that Python reads.
 
-Blank lines, comments and ``qid:`` are skipped. Indices start at 1 unless ``zero_based`` says otherwise: a stream cannot
-wait for a 0 to find out. Each block is as wide as the highest index so far (at least 1), so widths never decrease.
+Blank lines and comments are passed over, and ``qid:`` too, with a notice. Indices start at 1 unless ``zero_based`` says
+otherwise: a stream cannot wait for a 0 to find out. Each block is as wide as the highest index so far (at least 1), so
+widths never decrease.
 """
 
 import os
@@ -22,6 +23,7 @@ from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, as
 _SHORTEST_PAIR = 4
 _TOKEN = re.compile(rb"[^\s#]*")
 _QUOTED = 40
+_QUERIES = "The file groups its rows by qid: (ranking); the groups are ignored, each row is learned by itself."
 
 
 class LibsvmSource(FileSource):
@@ -33,9 +35,10 @@ class LibsvmSource(FileSource):
         *,
         block_rows: int = DEFAULT_BLOCK_ROWS,
         zero_based: bool = False,
+        on_error: str = "stop",
         chunk_bytes: int = 2**18,
     ):
-        super().__init__(path, block_rows=block_rows)
+        super().__init__(path, block_rows=block_rows, on_error=on_error)
         self.zero_based = zero_based
         self.chunk_bytes = positive(chunk_bytes, "chunk_bytes")
 
@@ -43,7 +46,11 @@ class LibsvmSource(FileSource):
         with self._opened() as stream:
             reading = _Reading(self)
             for text in self._whole_lines(stream, self.chunk_bytes):
-                yield from reading.blocks(text)
+                if text:
+                    yield from reading.blocks(text)
+                # With an empty piece a live stream says that it has paused.
+                elif reading.row > 0:
+                    yield reading.take_block()
             if reading.row > 0:
                 yield reading.take_block()
 
@@ -80,14 +87,19 @@ class _Reading:
         while at < len(text):
             self._reserve(len(text) - at)
             first = self.row
-            fault, at, self.row, n_odd = parse(codes, self.buffers, at, first, self.base)
+            fault, at, self.row, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
+            if n_queries > 0:
+                self.source._tell("queries", _QUERIES)
             # The line at fault has its label read already.
             labelled = slice(first, self.row + (fault != OK))
-            faults = [*self._settle_values(text, n_odd), *self._settle_labels(text, labelled)]
+            worded: list[int] = []
+            faults = [*self._settle_values(text, n_odd), *self._settle_labels(text, labelled, worded)]
             if fault != OK:
                 faults.append((at, FAULTS[fault].format(token=_token(text, at))))
+                at = text.index(b"\n", at) + 1
             if faults:
-                raise self._error(text, *min(faults))
+                self._skip(text, labelled, faults)
+            self._settle_words(text, first, worded)
             if self.row == self.source.block_rows:
                 yield self.take_block()
         self.lines += text.count(b"\n")
@@ -120,6 +132,8 @@ class _Reading:
 
     def _settle_values(self, text: bytes, n_odd: int) -> Iterator[tuple[int, str]]:
         """Convert the values that the parser left over. Gives place and description of those that are wrong."""
+        if n_odd == 0:
+            return
         odd = self.buffers.odd[:n_odd]
         values, sure = decimals(odd[:, 3], odd[:, 4])
         self.buffers.values[odd[sure, 0]] = values[sure]
@@ -129,8 +143,8 @@ class _Reading:
             except ValueError:
                 yield start, f"the value {_token(text, start)!r} is not a number"
 
-    def _settle_labels(self, text: bytes, rows: slice) -> Iterator[tuple[int, str]]:
-        """Convert the labels that the parser left over, likewise."""
+    def _settle_labels(self, text: bytes, rows: slice, worded: list[int]) -> Iterator[tuple[int, str]]:
+        """Convert the labels that the parser left over, likewise. `worded` gets the places of those that are words."""
         labels, spans = self.buffers.labels[rows], self.buffers.spans[rows]
         for row in np.flatnonzero(np.isnan(labels)).tolist():
             start, stop = spans[row].tolist()
@@ -146,9 +160,43 @@ class _Reading:
                     what = f"the label {token!r} is not a number, unlike all labels of the first block"
                     yield start, f"{what}; relabel it, or enlarge block_rows"
                 else:
-                    self.numeric = False
-        if not (self.settled and self.numeric):
-            self.words += [text[start:stop].decode(errors="replace") for start, stop in spans.tolist()]
+                    worded.append(start)
+
+    def _settle_words(self, text: bytes, first: int, worded: list[int]) -> None:
+        """Keep the labels of the rows from `first` on as words, for as long as labels can be words."""
+        if self.settled and self.numeric:
+            return
+        spans = self.buffers.spans[first : self.row]
+        if self.numeric and np.isin(worded, spans[:, 0]).any():
+            self.numeric = False
+        self.words += [text[start:stop].decode(errors="replace") for start, stop in spans.tolist()]
+
+    def _skip(self, text: bytes, rows: slice, faults: list[tuple[int, str]]) -> None:
+        """Report the first fault of each line that has one, and take its row out of the block.
+
+        Requires: `rows` are those that were parsed from `text`, with the line that stopped the parser.
+        """
+        out = self.buffers
+        reported = np.zeros(rows.stop - rows.start, bool)
+        for at, what in sorted(faults):
+            row = int(np.searchsorted(out.spans[rows, 0], at, side="right")) - 1
+            if not reported[row]:
+                reported[row] = True
+                self.source._skip(self._error(text, at, what))
+        first, last = rows.start, self.row
+        kept = ~reported[: last - first]
+        if kept.all():
+            return
+        begin, end = out.indptr[first], out.indptr[last]
+        lengths = np.diff(out.indptr[first : last + 1])
+        entries = np.repeat(kept, lengths)
+        self.row = first + int(kept.sum())
+        out.labels[first : self.row] = out.labels[first:last][kept]
+        out.spans[first : self.row] = out.spans[first:last][kept]
+        out.indptr[first + 1 : self.row + 1] = begin + np.cumsum(lengths[kept])
+        stop = begin + int(entries.sum())
+        out.indices[begin:stop] = out.indices[begin:end][entries]
+        out.values[begin:stop] = out.values[begin:end][entries]
 
     def _error(self, text: bytes, at: int, what: str) -> SourceError:
         line = self.lines + text.count(b"\n", 0, at) + 1

@@ -3,15 +3,19 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from .._compile import compiled, inlined
+from ..rows import LARGEST
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, as_csr, positive
 
 KINDS = ("minmax", "standard")
+ONLINE = "online"
+_Share: TypeAlias = tuple[int, NDArray[np.float64], NDArray[np.float64]]
 
 
 class Scaling(NamedTuple):
@@ -34,6 +38,136 @@ class Scaling(NamedTuple):
         if self.offset.any():
             return (as_csr(X.data, X.indices, X.indptr, width).toarray() - self.offset) * self.factor
         return as_csr(X.data * self.factor[X.indices], X.indices, X.indptr, width)
+
+    def undo(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows as they were; a feature that was constant has its value."""
+        offset, factor = self.offset[: X.shape[1]], self.factor[: X.shape[1]]
+        return np.asarray(offset + np.divide(X, factor, out=np.zeros_like(X), where=factor != 0))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `scaling_from` needs besides the kind."""
+        return {"offset": self.offset, "factor": self.factor}
+
+
+class OnlineScaling:
+    """Features scaled by the statistics of the past only, which `learn` keeps and `apply` uses.
+
+    Dense rows become (x - mean) / deviation. Sparse rows keep their zeros: x / root mean square. The rows learned first
+    decide which of the two it is; later ones of the other form are converted. A feature that has not varied (sparse:
+    appeared) so far becomes 0, and one that is new was 0 so far. Values are cut off at 1e15, the largest a learner
+    takes. What comes out does not depend on how the rows are cut into blocks, bit for bit.
+    """
+
+    kind: ClassVar[str] = ONLINE
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.centred = True
+        self.mean: NDArray[np.float64] = np.zeros(0)  # stays 0 for sparse rows
+        self.spread: NDArray[np.float64] = np.zeros(0)  # the sum of squared deviations from the mean
+
+    def learn(self, X: Matrix) -> Matrix:
+        """The rows, each scaled by those before it. Requires: finite numbers of at most 1e15."""
+        self.centred = self._centres(X)
+        width = max(X.shape[1], len(self.mean))
+        self.mean, self.spread = _padded(self.mean, width), _padded(self.spread, width)
+        scaled = self._scaled(X, self.mean, self.spread, 1)
+        self.n_rows += X.shape[0]
+        return scaled
+
+    def apply(self, X: Matrix) -> Matrix:
+        """The rows, scaled by what was learned so far."""
+        width = max(X.shape[1], len(self.mean))
+        return self._scaled(X, _padded(self.mean, width), _padded(self.spread, width), 0)
+
+    def _centres(self, X: Matrix) -> bool:
+        return self.centred if self.n_rows > 0 else not issparse(X)
+
+    def _scaled(self, X: Matrix, mean: NDArray[Any], spread: NDArray[Any], learning: int) -> Matrix:
+        width = len(mean)
+        if not self._centres(X):
+            X = csr_array(X)
+            values = X.data.astype(np.float64)
+            indices, indptr = X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
+            _scale_sparse(indptr, indices, values, spread, self.n_rows, learning)
+            return as_csr(values, indices, indptr, width)
+        rows = np.zeros((X.shape[0], width))
+        rows[:, : X.shape[1]] = X.toarray() if issparse(X) else X
+        _scale_dense(rows, mean, spread, self.n_rows, learning)
+        return rows
+
+    def undo(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows as they would have been by the newest statistics."""
+        mean, spread = self.mean[: X.shape[1]], self.spread[: X.shape[1]]
+        return np.asarray(mean + X * np.sqrt(spread / max(self.n_rows, 1)))
+
+    def merge(self, other: "OnlineScaling") -> None:
+        """Take in the statistics of other rows. Requires: equal `centred`, unless one has seen no rows."""
+        if other.n_rows == 0:
+            return
+        width = max(len(self.mean), len(other.mean))
+        mine, theirs = ((s.n_rows, _padded(s.mean, width), _padded(s.spread, width)) for s in (self, other))
+        self.mean, self.spread = _joined(mine, theirs)
+        self.n_rows, self.centred = self.n_rows + other.n_rows, other.centred
+
+    def copy(self) -> "OnlineScaling":
+        copied = OnlineScaling()
+        copied.merge(self)
+        return copied
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `scaling_from` needs besides the kind."""
+        counts = np.array([self.n_rows, self.centred], np.int64)
+        return {"counts": counts, "mean": self.mean, "spread": self.spread}
+
+
+@inlined
+def _in_deviations(shift, spread, n):
+    """A shift in units of the deviation of n rows; 0 when there is none."""
+    deviation = np.sqrt(spread / max(n, 1))
+    if not deviation > 0.0:
+        return 0.0
+    return min(max(shift / deviation, -LARGEST), LARGEST)
+
+
+@compiled
+def _scale_dense(rows, mean, spread, n, learning):
+    """Scale rows in place by what the n rows before them left; when learning, each row joins what the next one sees."""
+    for t in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            value = rows[t, j]
+            shift = value - mean[j]
+            rows[t, j] = _in_deviations(shift, spread[j], n)
+            if learning == 1:
+                mean[j] += shift / (n + 1)
+                spread[j] += shift * (value - mean[j])
+        n += learning
+
+
+@compiled
+def _scale_sparse(indptr, indices, values, spread, n, learning):
+    """The same for sparse rows, around a mean of 0."""
+    for t in range(indptr.shape[0] - 1):
+        for p in range(indptr[t], indptr[t + 1]):
+            value = values[p]
+            values[p] = _in_deviations(value, spread[indices[p]], n)
+            if learning == 1:
+                spread[indices[p]] += value * value
+        n += learning
+
+
+def scaling_from(kind: str, arrays: dict[str, NDArray[Any]]) -> Scaling | OnlineScaling:
+    """The scaling whose `arrays` these are; ValueError when they cannot be."""
+    if kind != ONLINE:
+        return Scaling(kind, arrays["offset"], arrays["factor"])
+    scaling = OnlineScaling()
+    n_rows, centred = arrays["counts"].tolist()
+    mean, spread = arrays["mean"], arrays["spread"]
+    sound = mean.dtype == spread.dtype == np.float64 and mean.ndim == 1 and mean.shape == spread.shape
+    if not (sound and n_rows >= 0 and np.isfinite(mean).all() and np.isfinite(spread).all() and (spread >= 0).all()):
+        raise ValueError("its scaling is not one that can have been learned")
+    scaling.n_rows, scaling.centred, scaling.mean, scaling.spread = int(n_rows), bool(centred), mean, spread
+    return scaling
 
 
 class _Moments(NamedTuple):
@@ -101,18 +235,22 @@ def _sparse_moments(X: csr_array) -> _Moments:
 def _merged(a: _Moments, b: _Moments) -> _Moments:
     """The moments of both parts together: Chan's update. A feature that a part did not have was 0 there."""
     width = max(len(a.mean), len(b.mean))
-    a, b = _widened(a, width), _widened(b, width)
-    n_rows = a.n_rows + b.n_rows
+    a, b = (_Moments(m.n_rows, *(_padded(array, width) for array in m[1:])) for m in (a, b))
+    mean, spread = _joined((a.n_rows, a.mean, a.spread), (b.n_rows, b.mean, b.spread))
+    return _Moments(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high), mean, spread)
+
+
+def _joined(a: _Share, b: _Share) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The mean and the sum of squared deviations of two parts together, each given with its number of rows."""
+    share = b[0] / (a[0] + b[0])
     with np.errstate(invalid="ignore", over="ignore"):
-        shift = b.mean - a.mean
-        mean = a.mean + shift * (b.n_rows / n_rows)
-        spread = a.spread + b.spread + shift**2 * (a.n_rows * (b.n_rows / n_rows))
-    return _Moments(n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high), mean, spread)
+        shift = b[1] - a[1]
+        return a[1] + shift * share, a[2] + b[2] + shift**2 * (a[0] * share)
 
 
-def _widened(moments: _Moments, width: int) -> _Moments:
-    missing = width - len(moments.mean)
-    return _Moments(moments.n_rows, *(np.pad(array, (0, missing)) for array in moments[1:]))
+def _padded(array: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """The same array when it has that width, else one with zeros behind it."""
+    return array if len(array) == width else np.pad(array, (0, width - len(array)))
 
 
 class Scaled(Source):
@@ -133,15 +271,16 @@ class Scaled(Source):
 
 
 class Shuffled(Source):
-    """The rows of a source in a uniformly random order, the same for a seed however the rows come in blocks.
+    """The rows of a source in another order, however they come in blocks: a uniformly random one, drawn from a seed,
+    or row numbers (each row at most once).
 
     Each pass first spools the source into temporary files, then gathers rows from them, so that what stays in memory
     is one block, the permutation (8 bytes a row) and the distinct labels when they are words.
     """
 
-    def __init__(self, source: Source, seed: int, *, block_rows: int = DEFAULT_BLOCK_ROWS):
+    def __init__(self, source: Source, order: int | NDArray[np.int64], *, block_rows: int = DEFAULT_BLOCK_ROWS):
         self.source = source
-        self.seed = seed
+        self.order = order
         self.block_rows = positive(block_rows, "block_rows")
         self.name = source.name
         self.n_rows = source.n_rows
@@ -154,11 +293,23 @@ class Shuffled(Source):
             for X, y in self.source:
                 spool.append(X, y)
             spool.map_files()
-            order = np.random.default_rng(self.seed).permutation(spool.n_rows)
+            order = self._row_numbers(spool.n_rows)
             for start in range(0, len(order), self.block_rows):
                 chosen = order[start : start + self.block_rows]
                 self._gathered = (start + len(chosen)) / len(order)
                 yield spool.gather(chosen)
+
+    def _row_numbers(self, n_rows: int) -> NDArray[np.int64]:
+        if not isinstance(self.order, np.ndarray):
+            return np.random.default_rng(self.order).permutation(n_rows)
+        order = self.order
+        if order.ndim != 1 or order.dtype.kind not in "iu" or len(np.unique(order)) < len(order):
+            raise ValueError("an order of rows is a list of different whole numbers.")
+        if len(order) > 0 and not 0 <= order.min() <= order.max() < n_rows:
+            raise ValueError(
+                f"an order has rows {order.min()} to {order.max()}, but {self.name} has rows 0 to {n_rows - 1}."
+            )
+        return order.astype(np.int64, copy=False)
 
     def progress(self) -> float | None:
         """Half of the work is spooling."""

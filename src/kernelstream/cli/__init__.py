@@ -1,0 +1,45 @@
+"""The command line: one file a command, and what they share in `options`, `opening` and `output`."""
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from .compare import compare
+from .data import convert, datasets
+from .inspecting import inspect
+from .predict import predict
+from .run import run
+from .showing import algorithms, demo
+from .tuning import tune
+
+app = typer.Typer(
+    name="kernelstream",
+    help="Nonlinear models learned from streams with kernels: one example at a time, in bounded memory.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (run, compare, tune, predict, inspect, convert, datasets, algorithms, demo):
+    app.command()(command)
+
+
+def main() -> None:
+    """The console entry."""
+    app()
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kernelstream {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

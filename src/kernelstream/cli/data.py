@@ -1,0 +1,51 @@
+"""``kernelstream convert`` and ``kernelstream datasets``."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..interrupts import Interrupts
+from ..report import words
+from ..report.live import ProgressLine
+from . import options as o
+from .opening import ahead, opened, say
+
+
+@o.reads_a_source
+def convert(
+    data: o.Data,
+    out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")],
+    **reading: Any,
+) -> None:
+    """Write data in another format, block by block: LIBSVM, CSV, Parquet, Arrow, NPZ or NPY."""
+    with o.errors_in_one_line():
+        from ..sources.writers import convert as written
+
+        o.check_writable(out)
+        file = opened(data, reading)
+        console, interrupts = Console(stderr=True), Interrupts()
+        line = ProgressLine(console, file, interrupts.check)
+        rows = 0
+        with interrupts, line:
+            rows = written(ahead(file, None) if file.restartable else file, out, on_block=line.looked_ahead)
+        if interrupts.seen:
+            say(console, f"interrupted; {out} was not written")
+            raise typer.Exit(o.INTERRUPTED)
+        say(console, f"wrote {words.count(rows)} rows to {out}", *file.notices)
+
+
+def datasets(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the papers' data sets, and which of them are at hand (KERNELSTREAM_DATA names a mirror directory)."""
+    from ..datasets import at_hand
+    from ..report.tables import datasets_table
+
+    rows = at_hand()
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    else:
+        Console().print(datasets_table(rows))

@@ -1,0 +1,39 @@
+"""``kernelstream inspect``: what is in a saved model."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..learner import Learner
+from . import options as o
+from .opening import say
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw what can be drawn: the surface of two features, widths, images."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Show what a model is made of, and draw it."""
+    with o.errors_in_one_line():
+        from ..report.inspection import describe, write_inspection
+        from ..report.tables import facts_table
+
+        learner = Learner.load(model)
+        facts = describe(learner)
+        if as_json:
+            typer.echo(json.dumps(facts, indent=2))
+        else:
+            Console().print(facts_table(str(model), facts))
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            written = write_inspection(output, learner)
+            say(Console(stderr=True), *(f"wrote {path}" for path in written))
+            if not written:
+                say(Console(stderr=True), "there is nothing to draw: two features, RRF's widths or images are drawn")

@@ -1,0 +1,127 @@
+"""From what a command line names to sources, specs and learners."""
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from .. import ALGORITHMS
+from ..engine import Algorithm
+from ..learner import Learner
+from ..metrics import Metric, metrics_from
+from ..models import Model, OwnModel, as_model
+from ..settings import spec_from
+from ..sources import ReadAhead, Shuffled, Source, open_source
+from ..survey import AUTO, Survey, survey
+from ..tasks import Task
+
+
+def opened(data: str, reading: dict[str, Any]) -> Source:
+    """The source that DATA names, read with these options."""
+    label = reading["label"]
+    with contextlib.suppress(ValueError):
+        label = int(label)
+    return open_source(data, **reading | {"label": label})
+
+
+def ahead(source: Source, seed: int | None) -> Source:
+    """The source to learn from: read in a thread, in a random order where a seed is given."""
+    return ReadAhead(source if seed is None else Shuffled(source, seed))
+
+
+def surveyed(
+    source: Source, console: Console, *, task: str, scale: str, on_block: Callable[[int], None] | None = None
+) -> Survey:
+    """What is found out in a pass ahead; says how the task was decided."""
+    found = survey(source, task=task, scale=scale, on_block=on_block)
+    if task == AUTO:
+        say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
+    return found
+
+
+def say(console: Console, *sentences: str) -> None:
+    for sentence in sentences:
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+
+
+def learner(spec: Algorithm, found: Survey, *, seed: int, dtype: str) -> Learner:
+    return Learner(
+        spec,
+        found.task,
+        seed=seed,
+        dtype=dtype,
+        grow_features=found.sparse,
+        grow_classes=found.grow_classes,
+        scaling=found.fresh_scaling(),
+    )
+
+
+def chosen_metrics(names: str | None, task: Task) -> list[Metric] | None:
+    return None if names is None else metrics_from(names.split(","), task)
+
+
+def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str) -> list[Model]:
+    """The models that ``compare`` was asked for: names of algorithms, or dotted names of classes of other libraries.
+
+    A setting belongs to every algorithm that has its parameter; ``name:parameter=value`` belongs to one.
+    """
+    if len(set(names)) < len(names):
+        raise ValueError(f"{', '.join(sorted(n for n in set(names) if names.count(n) > 1))} is named twice.")
+    own = [name for name in names if "." not in name]
+    shares = shared_settings(own, settings)
+    models: list[Model] = []
+    for name in names:
+        if name in shares:
+            models.append(OwnModel(learner(spec_from(name, shares[name]), found, seed=seed, dtype=dtype), name))
+        else:
+            models.append(as_model(_imported(name), found.task))
+    return models
+
+
+def algorithm_names(asked: str, task: str) -> list[str]:
+    """``a,b,c``, or ``all`` that do a task."""
+    if asked == "all":
+        return [name for name, spec in ALGORITHMS.items() if task in spec.tasks]
+    return [name.strip() for name in asked.split(",") if name.strip()]
+
+
+def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
+    """Which settings each algorithm gets."""
+    shares: dict[str, list[str]] = {name: [] for name in names}
+    for name in names:
+        spec_from(name, ())  # refuses an unknown one by name
+    for setting in settings:
+        owner, colon, rest = setting.partition(":")
+        if colon and "=" not in owner:
+            if owner not in shares:
+                raise ValueError(f"the setting {setting!r} is for {owner!r}, which is not among {', '.join(names)}.")
+            shares[owner].append(rest)
+            continue
+        parameter = setting.partition("=")[0].partition(".")[0]
+        takers = [name for name in names if hasattr(ALGORITHMS[name], parameter)]
+        if not takers:
+            raise ValueError(f"none of {', '.join(names)} has a parameter {parameter!r} (in {setting!r}).")
+        for name in takers:
+            shares[name].append(setting)
+    return shares
+
+
+def _imported(name: str) -> Any:
+    """An instance of a class by its dotted name, such as sklearn.linear_model.SGDClassifier, with its defaults."""
+    module, _, kind = name.rpartition(".")
+    try:
+        made = getattr(importlib.import_module(module), kind)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"{name!r} cannot be made ({error}); name an algorithm, or a class as module.Class.") from None
+    return made
+
+
+def row_orders(path: str) -> list[np.ndarray]:
+    """The row orders of a .npz file: its array `perm`, an order a line."""
+    with np.load(path, allow_pickle=False) as file:
+        if "perm" not in file:
+            raise ValueError(f"{path} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
+        return [np.asarray(order, np.int64) for order in file["perm"]]

@@ -1,0 +1,34 @@
+"""``kernelstream algorithms`` and ``kernelstream demo``."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .. import ALGORITHMS
+from ..report.tables import algorithms_table
+from ..settings import described
+from .options import errors_in_one_line
+
+
+def algorithms(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List the algorithms: paper, tasks, losses, whether memory is bounded, parameters with their defaults."""
+    rows = [described(name) for name in ALGORITHMS]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+    else:
+        Console().print(algorithms_table(rows))
+
+
+def demo(
+    output: Annotated[Path, typer.Option(metavar="DIR", help="Where report.html and curve.png go.")] = Path(),
+) -> None:
+    """Stream three small real data sets through every learner and write report.html and curve.png."""
+    from ..demo import run_demo
+
+    with errors_in_one_line():
+        run_demo(output, Console())

@@ -1,0 +1,95 @@
+"""``kernelstream tune``, and the configuration file that it writes for ``run --config``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..interrupts import Interrupts
+from ..report import words
+from ..report.live import ProgressLine
+from ..sources import OnlineScaling
+from . import options as o
+from .opening import opened, say, surveyed
+
+
+@o.reads_a_source
+def tune(
+    data: o.Data,
+    algorithm: Annotated[str, typer.Option(help="What is tuned; `kernelstream algorithms` lists all.")] = "fogd",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter that is not to be searched; repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the TOML for `run --config` goes.")] = Path(
+        "tuned.toml"
+    ),
+    rows: Annotated[int, typer.Option(min=10, help="How many rows are used.")] = 5000,
+    subset: Annotated[str, typer.Option(metavar="random|prefix", help="Which ones.")] = "random",
+    trials: Annotated[int, typer.Option(min=1, help="Settings that are tried.")] = 32,
+    task: o.TaskName = o.DEFAULT_TASK,
+    seed: o.Seed = 0,
+    scale: o.Scale = o.DEFAULT_SCALE,
+    jobs: o.Jobs = None,
+    **reading: Any,
+) -> None:
+    """Search good parameters on a small part of the data: random settings, the worse ones given up early.
+
+    Kernel width, step size, regularization and the algorithm's own parameters are searched; sizes (budget,
+    n_components, rank) stay as they are. A setting is judged by its mistakes before learning from each row.
+    """
+    from ..tune import Trial, write_config
+    from ..tune import subset as chosen
+    from ..tune import tune as search
+
+    with o.errors_in_one_line():
+        o.check_writable(out)
+        file = opened(data, reading)
+        console, interrupts = Console(stderr=True), Interrupts()
+        line = ProgressLine(console, file, interrupts.check)
+        with interrupts, line:
+            found = surveyed(file, console, task=task, scale=scale, on_block=line.looked_ahead)
+            X, y = chosen(file, rows, how=subset, seed=seed)
+            scaling = found.fresh_scaling()
+            if scaling is not None:
+                X = scaling.learn(X) if isinstance(scaling, OnlineScaling) else scaling.apply(X)
+
+            def tried(trial: Trial) -> None:
+                interrupts.check()
+                say(console, f"{words.count(trial.rows)} rows  {trial.value:.5g}  {' '.join(trial.settings)}")
+
+            tuned = search(
+                algorithm,
+                X,
+                y,
+                found.task,
+                trials=trials,
+                seed=seed,
+                jobs=jobs,
+                settings=settings or (),
+                on_trial=tried,
+            )
+            write_config(out, tuned, data=f"{len(y)} rows of {data} ({subset})", scale=scale)
+        if interrupts.seen:
+            say(console, f"interrupted; {out} was not written")
+            raise typer.Exit(o.INTERRUPTED)
+        say(Console(), f"best: {tuned.value:.5g}  {' '.join(tuned.settings)}")
+        say(console, f"wrote {out}; use it with: kernelstream run {data} --config {out}")
+
+
+def from_config(path: Path, request: dict[str, Any], context: typer.Context) -> dict[str, Any]:
+    """What a command was asked for, where the command line does not say so taken from a configuration file."""
+    from ..tune import read_config
+
+    config = read_config(path)
+    sources = {name: context.get_parameter_source(name) for name in request}
+    given = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
+    merged = {name: config[name] if name in config and name not in given else value for name, value in request.items()}
+    if merged["algorithm"] == config.get("algorithm", merged["algorithm"]):
+        named = {setting.partition("=")[0] for setting in request["set"]}
+        kept = [setting for setting in config.get("set", ()) if setting.partition("=")[0] not in named]
+        merged["set"] = [*kept, *request["set"]]
+    else:
+        merged["set"] = request["set"]
+    return merged

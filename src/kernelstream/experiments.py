@@ -1,0 +1,163 @@
+"""Experiments made of runs: train and test data, the same run over many row orders, and what they come to."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import Algorithm
+from .evaluate import Checkpoint, Trace, prequential, settled_blocks
+from .learner import Learner
+from .metrics import Metric, default_metrics
+from .models import Model, as_model
+from .sources import LabelledBlock, Shuffled, Source
+from .survey import Survey
+from .tasks import Classification, Task
+
+
+def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
+    """The metrics of a model on a source, learning nothing."""
+    model = as_model(model)
+    judges = _judges(model, metrics)
+    kinds = frozenset(metric.needs for metric in judges)
+    for X, y in source:
+        shown = model.show(X, kinds)
+        for metric in judges:
+            metric.update(y, shown[metric.needs])
+    return {metric.name: metric.value for metric in judges}
+
+
+def holdout(
+    model: Any,
+    train: Source,
+    test: Source,
+    *,
+    task: Task | None = None,
+    metrics: Sequence[Metric] | None = None,
+    passes: int = 1,
+    checkpoints: Iterable[int] = (),
+    on_block: Callable[[Trace], None] | None = None,
+) -> Trace:
+    """Learn from one source, `passes` times, and be judged on another at each checkpoint and at the end.
+
+    Rows count on through the passes. The metrics of the checkpoints are those of all test rows.
+    """
+    if passes < 1:
+        raise ValueError(f"passes={passes} must be at least 1.")
+    model = as_model(model, task)
+    trace = Trace(train.name, model.name, model.task.name, model.seed, _judges(model, metrics)[-1].name)
+    start = time.perf_counter()
+    model.prepare()
+    trace.compiling_seconds = time.perf_counter() - start
+    marks = sorted(set(checkpoints))
+    rows, seconds = 0, 0.0
+
+    def judge() -> None:
+        found = judged(model, test, metrics=metrics)
+        trace.last = Checkpoint(rows, found, {}, seconds, 0.0, model.size, model.n_bytes)
+        trace.checkpoints.append(trace.last)
+        trace.parameters = model.parameters
+
+    for _ in range(passes):
+        for X, y in _cut(settled_blocks([model], iter(train)), [mark - rows for mark in marks]):
+            start = time.perf_counter()
+            model.learn(X, y, frozenset())
+            seconds += time.perf_counter() - start
+            rows += len(y)
+            if rows in marks:
+                judge()
+            if on_block is not None:
+                on_block(trace)
+    if not trace.checkpoints or trace.last.rows < rows:
+        judge()
+    return trace
+
+
+def _judges(model: Model, metrics: Sequence[Metric] | None) -> list[Metric]:
+    classes = model.task.classes if isinstance(model.task, Classification) else None
+    return [m.fresh(classes) for m in (metrics if metrics is not None else default_metrics(model.task.name))]
+
+
+def _cut(blocks: Iterator[LabelledBlock], ends: Sequence[int]) -> Iterator[LabelledBlock]:
+    """The blocks, cut so that a piece ends at each of these rows."""
+    row = 0
+    for X, y in blocks:
+        stops = [end - row for end in ends if 0 < end - row < len(y)]
+        for start, stop in zip([0, *stops], [*stops, len(y)], strict=True):
+            yield X[start:stop], y[start:stop]
+        row += len(y)
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """A run that is made many times, each time over the rows in another order.
+
+    An order is the number of a random permutation (which is the learner's seed too), or the row numbers themselves.
+    """
+
+    algorithm: Algorithm
+    source: Source
+    found: Survey
+    dtype: str = "float32"
+    metrics: Sequence[Metric] | None = None
+    delay: int = 0
+
+    def run(self, seed: int, order: NDArray[np.int64] | None = None) -> Trace:
+        learner = Learner(
+            self.algorithm,
+            self.found.task,
+            seed=seed,
+            dtype=self.dtype,
+            grow_features=self.found.sparse,
+            scaling=self.found.fresh_scaling(),
+        )
+        rows = Shuffled(self.source, seed if order is None else order)
+        return prequential(learner, rows, metrics=self.metrics, delay=self.delay)
+
+
+def repeated(
+    repetitions: Sequence[Repetition],
+    orders: Sequence[int | NDArray[np.int64]],
+    *,
+    jobs: int | None = None,
+    on_run: Callable[[Trace], None] | None = None,
+) -> list[list[Trace]]:
+    """Every repetition over every order, spread over the cores (`jobs` processes; all cores); a list an entry each.
+
+    The results do not depend on `jobs`. When the k-th order is given by its rows, the learner's seed is k.
+    """
+    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    tasks = [
+        (position, one, k if isinstance(order, np.ndarray) else order, order if isinstance(order, np.ndarray) else None)
+        for position, one in enumerate(repetitions)
+        for k, order in enumerate(orders)
+    ]
+    traces: list[list[Trace]] = [[] for _ in repetitions]
+    if jobs == 1 or len(tasks) == 1:
+        results: Iterable[tuple[int, Trace]] = (_run(*task) for task in tasks)
+    else:
+        from joblib import Parallel, delayed
+
+        for one in repetitions:  # compiled once here, read from the cache by the workers
+            as_model(Learner(one.algorithm, one.found.task, dtype=one.dtype)).prepare()
+        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_run)(*task) for task in tasks)
+    for position, trace in results:
+        traces[position].append(trace)
+        if on_run is not None:
+            on_run(trace)
+    return traces
+
+
+def _run(position: int, one: Repetition, seed: int, order: NDArray[np.int64] | None) -> tuple[int, Trace]:
+    return position, one.run(seed, order)
+
+
+def summarized(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation (over the runs, as the papers give it) of each final metric."""
+    names = traces[0].last.metrics if traces else {}
+    values = {name: np.array([trace.last.metrics[name] for trace in traces]) for name in names}
+    return {name: (float(v.mean()), float(v.std())) for name, v in values.items()}

@@ -1,0 +1,68 @@
+"""Running metrics: fed block by block, merged with one another, the same number however a stream was cut.
+
+What a metric is fed is said by its `needs`; `metric.update(y, shown)` takes for a block of n rows
+
+    "labels"         the labels or values that were predicted, (n,)
+    "scores"         the raw scores, (n, K)
+    "probabilities"  the probabilities of the classes, (n, classes)
+
+A metric is told the classes, in the order of the outputs, when it is made: ``AUC(classes)``, ``metric.fresh(classes)``
+or ``metrics_from(names, task)``. Those that need scores or probabilities cannot do without; when classes are added
+later, set `classes` anew. Every metric is NaN before the first row. `state` is a JSON value from which `restore` goes
+on, bit for bit.
+
+A metric of your own is a subclass with a `name` and the error of each row (`errors`); its value is their mean.
+"""
+
+from collections.abc import Sequence
+
+from ..losses import REGRESSION
+from ..tasks import Task
+from .base import LABELS, PROBABILITIES, SCORES, Metric
+from .confusion import F1, BalancedError, Kappa
+from .means import MAE, MSE, R2, RMSE, LogLoss, MistakeRate
+from .ranking import AUC
+
+__all__ = [
+    "AUC",
+    "F1",
+    "LABELS",
+    "MAE",
+    "METRICS",
+    "MSE",
+    "PROBABILITIES",
+    "R2",
+    "RMSE",
+    "SCORES",
+    "BalancedError",
+    "Kappa",
+    "LogLoss",
+    "Metric",
+    "MistakeRate",
+    "default_metrics",
+    "metrics_from",
+]
+
+_KINDS: tuple[type[Metric], ...] = (MistakeRate, BalancedError, Kappa, F1, LogLoss, AUC, MSE, RMSE, MAE, R2)
+METRICS: dict[str, type[Metric]] = {kind.name: kind for kind in _KINDS}
+
+
+def default_metrics(task: str) -> tuple[Metric, ...]:
+    """What a task is judged by, by its name; the last one is the headline."""
+    return (MSE(), RMSE()) if task == REGRESSION else (MistakeRate(),)
+
+
+def metrics_from(names: Sequence[str], task: Task) -> list[Metric]:
+    """The metrics of these names for a task, in this order; the last one is the headline."""
+    choices = {name: kind for name, kind in METRICS.items() if task.name in kind.tasks}
+    made: dict[str, Metric] = {}
+    for name in names:
+        if name not in choices:
+            what = "is not a metric" if name not in METRICS else f"does not judge a {task.name} task"
+            raise ValueError(f"{name!r} {what}; choose from {', '.join(choices)}.")
+        if name in made:
+            raise ValueError(f"the metric {name} is named twice; name it once.")
+        made[name] = choices[name](getattr(task, "classes", None))
+    if not made:
+        raise ValueError(f"no metric is named; choose from {', '.join(choices)}.")
+    return list(made.values())

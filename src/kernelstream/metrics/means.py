@@ -1,0 +1,124 @@
+"""Metrics that are means of an error, and R2, which compares one with the spread of the target."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from .._compile import compiled
+from ..losses import REGRESSION
+from .base import CLASSIFICATION, PROBABILITIES, Metric, check_kinds, places_of_classes
+
+# The smallest probability that log_loss believes, so that one certain mistake does not make it infinite.
+_LEAST_PROBABILITY = 1e-15
+
+
+class MistakeRate(Metric):
+    """The share of rows whose label is not the one shown."""
+
+    name = "mistake_rate"
+    tasks = CLASSIFICATION
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        check_kinds(self.name, y_true, shown)
+        return np.asarray(y_true != shown, np.float64)
+
+
+class MSE(Metric):
+    """The mean squared error."""
+
+    name = "mse"
+    tasks = (REGRESSION,)
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        return np.square(y_true.astype(np.float64) - shown)
+
+
+class RMSE(MSE):
+    """The square root of the mean squared error, in the unit of the target."""
+
+    name = "rmse"
+
+    @property
+    def value(self) -> float:
+        return math.sqrt(super().value)
+
+
+class MAE(Metric):
+    """The mean absolute error, in the unit of the target."""
+
+    name = "mae"
+    tasks = (REGRESSION,)
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        return np.abs(y_true.astype(np.float64) - shown)
+
+
+class R2(MSE):
+    """The share of the target's variance that was predicted: 1 - squared errors / squared deviations from the mean.
+
+    The deviations are Welford's sums, which do not cancel. NaN before the second row; targets that never changed give 1
+    without an error and 0 with one.
+    """
+
+    name = "r2"
+    larger_is_better = True
+
+    def __init__(self, classes: Any = None) -> None:
+        super().__init__(classes)
+        self._moments = np.zeros(2)  # the mean, and the sum of squared deviations from it
+
+    @property
+    def value(self) -> float:
+        spread = float(self._moments[1])
+        if self.n < 2:
+            return math.nan
+        return 1.0 - self.total / spread if spread > 0 else float(self.total == 0)
+
+    def _take(self, y_true: np.ndarray, shown: np.ndarray) -> None:
+        super()._take(y_true, shown)
+        _gather_moments(self._moments, self.n, np.array(y_true, np.float64))
+
+    def _join(self, other: Self) -> None:
+        """Chan's update."""
+        super()._join(other)
+        share = other.n / max(self.n + other.n, 1)
+        shift = other._moments[0] - self._moments[0]
+        self._moments += (shift * share, other._moments[1] + shift**2 * (self.n * share))
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"moments": [float(m).hex() for m in self._moments]}
+
+    def restore(self, state: dict[str, Any]) -> Self:
+        self._moments = np.array([float.fromhex(m) for m in state["moments"]])
+        return super().restore(state)
+
+
+@compiled
+def _gather_moments(moments, n, values):
+    """Welford's update with one value after another, the first of them number n of the stream."""
+    for i in range(values.shape[0]):
+        shift = values[i] - moments[0]
+        moments[0] += shift / (n + i + 1)
+        moments[1] += shift * (values[i] - moments[0])
+
+
+class LogLoss(Metric):
+    """The mean of -log of the probability that was given to the true class, no probability counted below 1e-15."""
+
+    name = "log_loss"
+    needs = PROBABILITIES
+    tasks = CLASSIFICATION
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        places = places_of_classes(self, y_true)
+        assert self.classes is not None
+        if shown.shape[1] != len(self.classes):
+            raise ValueError(
+                f"{self.name} got {shown.shape[1]} columns for {len(self.classes)} classes; give one each."
+            )
+        given = shown[np.arange(len(places)), places].astype(np.float64)
+        if not ((given >= 0.0) & (given <= 1.0)).all():
+            row = int(np.argmin((given >= 0.0) & (given <= 1.0)))
+            raise ValueError(f"Row {row}: {self.name} got the probability {given[row]}; it must be within 0 and 1.")
+        return -np.log(np.maximum(given, _LEAST_PROBABILITY))

@@ -1,0 +1,252 @@
+"""Whatever can be evaluated, behind one face: our learners, scikit-learn's `partial_fit` estimators, River's models.
+
+A model shows something for each row before it learns from it. What is shown has kinds: LABELS always (labels, or values
+of a regression), SCORES (n, K) and PROBABILITIES (n, classes) where the model has them and a metric asks.
+"""
+
+import contextlib
+from collections.abc import Set
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from .learner import Learner
+from .metrics import LABELS, PROBABILITIES, SCORES
+from .settings import flat
+from .sources import Matrix
+from .sources.transform import OnlineScaling
+from .tasks import Classification, Task
+
+Shown: TypeAlias = dict[str, np.ndarray]
+
+_SMALL = {"budget": 2, "rank": 1}
+
+
+class Model:
+    """What the evaluation sees of a learner. `size` and `n_bytes` are 0 where they are not known."""
+
+    name: str
+    task: Task
+    seed: int = 0
+    size: int = 0
+    n_bytes: int = 0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Flat settings, for people."""
+        raise NotImplementedError
+
+    def show(self, X: Matrix, kinds: Set[str]) -> Shown:
+        """What is predicted for rows, learning nothing."""
+        raise NotImplementedError
+
+    def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
+        """What is predicted for each row before it is learned from; learns them in their order."""
+        raise NotImplementedError
+
+    def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
+        """What is predicted for row t of `shown` before row t of X is learned."""
+        parts = []
+        for t in range(len(y)):
+            parts.append(self.show(shown[t : t + 1], kinds))
+            self.learn(X[t : t + 1], y[t : t + 1], frozenset())
+        return _stacked(parts, kinds)
+
+    def prepare(self) -> None:
+        """Have everything compiled that learning will run."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left that the first rows decide."""
+        return True
+
+    def settle(self, X: Matrix) -> None:
+        """Let the first rows decide what depends on them."""
+
+
+class OwnModel(Model):
+    """A Learner."""
+
+    def __init__(self, learner: Learner, name: str | None = None):
+        self.learner = learner
+        self.name = learner.algorithm.name if name is None else name
+        self.seed = learner.seed
+
+    @property
+    def task(self) -> Task:  # type: ignore[override]
+        return self.learner.task
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.learner.size
+
+    @property
+    def n_bytes(self) -> int:  # type: ignore[override]
+        return self.learner.n_bytes
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return flat(self.learner.settled or self.learner.algorithm)
+
+    @property
+    def settled(self) -> bool:
+        return self.learner.settled is not None
+
+    def settle(self, X: Matrix) -> None:
+        growing = self.learner.grow_features and sp.issparse(X)
+        # A learner that grows is as wide as the last feature it has met.
+        self.learner.settle(X[:, : int(X.indices.max(initial=0)) + 1] if growing else X)
+
+    def prepare(self) -> None:
+        """A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it."""
+        learner = self.learner
+        small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(learner.algorithm, name)}
+        labels = learner.task.classes[:2] if isinstance(learner.task, Classification) else np.array([-1.0, 1.0])
+        twin = Learner(replace(learner.algorithm, **small), learner.task, dtype=learner.dtype)
+        # Steps that are too long for these rows may be right for the real ones.
+        with contextlib.suppress(FloatingPointError):
+            twin.learn(np.arange(1.0, 5.0)[:, None], np.resize(labels, 4))
+
+    def show(self, X: Matrix, kinds: Set[str]) -> Shown:
+        return self._shown(self.learner.scores(X), kinds)
+
+    def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
+        return self._shown(self.learner.learn(X, y), kinds)
+
+    def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
+        if isinstance(self.learner.scaling, OnlineScaling):  # what scales a row changes with every row
+            return super().learn_late(X, y, shown, kinds)
+        return self._shown(self.learner.learn_late(X, y, shown), kinds)
+
+    def _shown(self, scores: np.ndarray, kinds: Set[str]) -> Shown:
+        shown = {LABELS: self.learner.task.decode(scores), SCORES: scores}
+        if PROBABILITIES in kinds:
+            shown[PROBABILITIES] = self.learner.probabilities_of(scores)
+        return shown
+
+
+class SklearnModel(Model):
+    """An estimator with `partial_fit`, which it gets a row at a time."""
+
+    def __init__(self, estimator: Any, task: Task, *, name: str | None = None):
+        self.estimator = estimator
+        self.task = task
+        self.name = type(estimator).__name__ if name is None else name
+        self._classes = {"classes": task.classes} if isinstance(task, Classification) else {}
+        self._n_seen = 0
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {k: str(v) for k, v in self.estimator.get_params().items()} if self._has("get_params") else {}
+
+    @property
+    def n_bytes(self) -> int:  # type: ignore[override]
+        """Of the arrays that it learned."""
+        return sum(value.nbytes for value in vars(self.estimator).values() if isinstance(value, np.ndarray))
+
+    def show(self, X: Matrix, kinds: Set[str]) -> Shown:
+        if self._n_seen == 0:
+            return _before_learning(self.task, X.shape[0])
+        estimator, shown = self.estimator, {}
+        shown[LABELS] = np.asarray(estimator.predict(X))
+        if SCORES in kinds:
+            given = estimator.decision_function(X) if self._has("decision_function") else estimator.predict(X)
+            shown[SCORES] = np.asarray(given, np.float64).reshape(X.shape[0], -1)
+        if PROBABILITIES in kinds:
+            if not self._has("predict_proba"):
+                raise ValueError(f"{self.name} has no predict_proba, which log_loss needs; leave that metric out.")
+            shown[PROBABILITIES] = np.asarray(estimator.predict_proba(X))
+        return shown
+
+    def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
+        parts = []
+        for t in range(len(y)):
+            row = slice(t, t + 1)
+            parts.append(self.show(X[row], kinds))
+            self.estimator.partial_fit(X[row], y[row], **(self._classes if self._n_seen == 0 else {}))
+            self._n_seen += 1
+        return _stacked(parts, kinds)
+
+    def _has(self, name: str) -> bool:
+        return hasattr(self.estimator, name)
+
+
+class RiverModel(Model):
+    """A model with `predict_one` and `learn_one`. Features are called 0, 1, ...; the zeros of sparse rows are left
+    out.
+    """
+
+    def __init__(self, model: Any, task: Task, *, name: str | None = None):
+        self.model = model
+        self.task = task
+        self.name = type(model).__name__ if name is None else name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        given: dict[str, Any] = getattr(self.model, "_get_params", dict)()
+        return {k: str(v) for k, v in given.items()}
+
+    def show(self, X: Matrix, kinds: Set[str]) -> Shown:
+        return _stacked([self._show(x, kinds) for x in _dicts(X)], kinds)
+
+    def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
+        parts = []
+        for x, label in zip(_dicts(X), y.tolist(), strict=True):
+            parts.append(self._show(x, kinds))
+            self.model.learn_one(x, label)
+        return _stacked(parts, kinds)
+
+    def _show(self, x: dict[int, float], kinds: Set[str]) -> Shown:
+        label = self.model.predict_one(x)
+        shown = _before_learning(self.task, 1)
+        if label is not None:
+            shown[LABELS] = np.array([label])
+        if kinds & {SCORES, PROBABILITIES} and isinstance(self.task, Classification):
+            chances = self.model.predict_proba_one(x)
+            row = np.array([[float(chances.get(c, 0.0)) for c in self.task.classes.tolist()]])
+            if row.sum() > 0.0:
+                shown[PROBABILITIES] = row
+                shown[SCORES] = row[:, 1:] - row[:, :1] if row.shape[1] == 2 else row
+        return shown
+
+
+def as_model(model: Any, task: Task | None = None) -> Model:
+    """The face of a learner. What is not ours needs to be told its task."""
+    if isinstance(model, Model):
+        return model
+    if isinstance(model, Learner):
+        return OwnModel(model)
+    for kind, method in ((SklearnModel, "partial_fit"), (RiverModel, "learn_one")):
+        if hasattr(model, method):
+            if task is None:
+                raise ValueError(f"{type(model).__name__} does not know its task; give task=Binary([...]) or another.")
+            return kind(model, task)
+    raise ValueError(
+        f"{type(model).__name__} has neither partial_fit nor learn_one; give a Learner, an estimator that learns "
+        "online, or a River model."
+    )
+
+
+def _before_learning(task: Task, n: int) -> Shown:
+    """What is shown by a model that has seen nothing: scores of 0."""
+    scores = np.zeros((n, task.n_outputs))
+    shown = {LABELS: task.decode(scores), SCORES: scores}
+    if isinstance(task, Classification):
+        shown[PROBABILITIES] = np.full((n, len(task.classes)), 1.0 / len(task.classes))
+    return shown
+
+
+def _dicts(X: Matrix) -> Any:
+    if sp.issparse(X):
+        for t in range(X.shape[0]):
+            span = slice(X.indptr[t], X.indptr[t + 1])
+            yield dict(zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True))
+    else:
+        for row in X.tolist():
+            yield dict(enumerate(row))
+
+
+def _stacked(parts: list[Shown], kinds: Set[str]) -> Shown:
+    return {kind: np.concatenate([part[kind] for part in parts]) for kind in kinds | {LABELS}}

@@ -1,0 +1,178 @@
+"""Several sources as one stream, and a source whose next blocks are read while the consumer works on this one."""
+
+import glob
+import os
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
+from .formats import FORMATS, SUFFIXES, open_file
+
+
+class ChainedSource(Source):
+    """The rows of several sources, one source after the other.
+
+    All are dense with the same features, or all are sparse; a sparse block is as wide as the widest before it. Labels
+    are numbers in all of them or words in all of them.
+    """
+
+    def __init__(self, sources: Sequence[Source], *, name: str | None = None):
+        if not sources:
+            raise ValueError("there is no source to chain; give at least one")
+        self.sources = tuple(sources)
+        self.name = name or "+".join(source.name for source in self.sources)
+        self.restartable = all(source.restartable for source in self.sources)
+        rows = [source.n_rows for source in self.sources]
+        self.n_rows = None if None in rows else sum(n for n in rows if n is not None)
+        self._weights = _sizes(self.sources) or [n or 1 for n in rows]
+        self._current = 0
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        self.skipped, self.notices = 0, ()
+        form: tuple[str, str] | None = None
+        width = 0
+        for position, source in enumerate(self.sources):
+            self._current = position
+            try:
+                for X, y in source:
+                    form = form or _form(X, y)
+                    if _form(X, y) != form:
+                        raise self._disagreement(source, _form(X, y), form)
+                    if issparse(X):
+                        width = max(width, X.shape[1])
+                        if X.shape[1] < width:
+                            X = as_csr(X.data, X.indices, X.indptr, width)
+                    self._collect()
+                    yield X, y
+            finally:
+                self._collect()
+
+    def progress(self) -> float | None:
+        """Weighted by the sizes of the files; by rows, or equally, when not all are files."""
+        before, current = sum(self._weights[: self._current]), self._weights[self._current]
+        return (before + current * (self.sources[self._current].progress() or 0.0)) / sum(self._weights)
+
+    def _collect(self) -> None:
+        """Take over what this pass's sources have to tell; a sentence that several of them say is told once."""
+        begun = self.sources[: self._current + 1]
+        self.skipped = sum(source.skipped for source in begun)
+        self.notices = tuple(dict.fromkeys(notice for source in begun for notice in source.notices))
+
+    def _disagreement(self, source: Source, here: tuple[str, str], form: tuple[str, str]) -> SourceError:
+        new, old = next((new, old) for new, old in zip(here, form, strict=True) if new != old)
+        what = f"{new} come after {old} (from {self.sources[0].name} on); all parts of a stream must agree"
+        return SourceError(f"{what}: read this one by itself", path=getattr(source, "path", Path(source.name)))
+
+
+def _form(X: Matrix, y: NDArray[Any]) -> tuple[str, str]:
+    """What all blocks of a stream have in common, in words."""
+    rows = "sparse rows" if issparse(X) else f"rows of {X.shape[1]} features"
+    return rows, "labels that are words" if y.dtype.kind == "U" else "labels that are numbers"
+
+
+def _sizes(sources: Sequence[Source]) -> list[int]:
+    """The sizes of the sources' files; nothing when one has no file."""
+    paths = [getattr(source, "path", None) for source in sources]
+    return [max(path.stat().st_size, 1) for path in paths if path is not None] if None not in paths else []
+
+
+def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> ChainedSource:
+    """The files of a directory (not of those in it) that have a known suffix, or those that a pattern such as
+    ``logs/2024-*.csv`` matches, in the order of their names.
+    """
+    directory = Path(place)
+    if directory.is_dir():
+        looked_for = f"file with a suffix of a known format ({', '.join(FORMATS)}) in the directory {str(place)!r}"
+        paths = [path for path in directory.iterdir() if path.name.lower().endswith(SUFFIXES) and path.name[0] != "."]
+    else:
+        looked_for = f"file that matches {str(place)!r}"
+        paths = [Path(path) for path in glob.glob(str(place))]
+    paths = sorted(path for path in paths if path.is_file())
+    if not paths:
+        raise FileNotFoundError(f"there is no {looked_for}")
+    name = directory.resolve().name if directory.is_dir() else str(place)
+    return ChainedSource([open_file(path, block_rows=block_rows, **options) for path in paths], name=name)
+
+
+class ReadAhead(Source):
+    """The same blocks, of which up to `depth` are read in a thread ahead of the consumer.
+
+    Reading overlaps with the consumer's work as far as both leave the interpreter: compiled code and decompression do.
+    An error comes where its block would have come. A source that cannot be restarted is served as it is: it waits for
+    its writer, and a thread that waits cannot be stopped.
+    """
+
+    def __init__(self, source: Source, depth: int = 2):
+        self.source = source
+        self.depth = positive(depth, "depth")
+        self.name, self.n_rows, self.restartable = source.name, source.n_rows, source.restartable
+        self._progress: float | None = None
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        self._note(_Told(0.0, 0, ()))
+        if not self.restartable:
+            for block in self.source:
+                self._note(self._told())
+                yield block
+            self._note(self._told())
+            return
+        ready: queue.SimpleQueue[tuple[Any, _Told | None]] = queue.SimpleQueue()
+        room = threading.Semaphore(self.depth)
+        left = threading.Event()
+        thread = threading.Thread(target=self._read, args=(ready, room, left), name="kernelstream-read", daemon=True)
+        try:
+            thread.start()
+            while True:
+                block, told = ready.get()
+                self._note(told)
+                if isinstance(block, BaseException):
+                    raise block
+                if block is None:
+                    return
+                room.release()
+                yield block
+        finally:
+            left.set()
+            room.release()
+            thread.join()
+
+    def progress(self) -> float | None:
+        return self.source.progress() if self._progress is None else self._progress
+
+    def _read(self, ready: Any, room: threading.Semaphore, left: threading.Event) -> None:
+        """The thread: read whenever there is room, until the source ends or the consumer has left."""
+        blocks: Any = None
+        try:
+            blocks = iter(self.source)
+            while room.acquire() and not left.is_set():
+                block = next(blocks, None)
+                ready.put((block, self._told()))
+                if block is None:
+                    return
+        except BaseException as error:
+            ready.put((error, None))
+        finally:
+            # A generator holds its file open until it is closed.
+            if hasattr(blocks, "close"):
+                blocks.close()
+
+    def _told(self) -> "_Told":
+        return _Told(self.source.progress(), self.source.skipped, self.source.notices)
+
+    def _note(self, told: "_Told | None") -> None:
+        if told is not None:
+            self._progress, self.skipped, self.notices = told
+
+
+class _Told(NamedTuple):
+    """What the source said right after a block: by the time the block is served it has read on."""
+
+    progress: float | None
+    skipped: int
+    notices: tuple[str, ...]

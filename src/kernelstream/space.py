@@ -1,0 +1,108 @@
+"""What `tune` searches: for each parameter of a spec a range that suits the data, from a few distances and the labels.
+
+Sizes (budget, n_components, rank, ...) are not searched: more of them is better and slower, which is for the user to
+weigh. Neither are words, such as the kernel and the loss.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+from .algorithms._mistakes import MistakeDriven
+from .kernels import MANHATTAN
+from .losses import REGRESSION
+from .settings import flat, spec_from
+from .tasks import Task
+
+_PAIRS = 500
+_MOST_DRAWS = 1000
+
+
+class Range(NamedTuple):
+    """Log-uniform between two numbers, and 0 with a probability of `zero`."""
+
+    low: float
+    high: float
+    zero: float = 0.0
+
+    def draw(self, draws: np.random.Generator) -> float:
+        uniform, chance = draws.random(2)
+        return 0.0 if chance < self.zero else math.exp(math.log(self.low) + uniform * math.log(self.high / self.low))
+
+    def __str__(self) -> str:
+        return f"{'0 or ' if self.zero else ''}{self.low:.3g} to {self.high:.3g}"
+
+
+def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, seed: int) -> dict[str, Range]:
+    """The range of each parameter that is searched: those with a rule here that `settings` do not fix."""
+    settings = list(settings)
+    spec = spec_from(algorithm, settings)
+    parameters = flat(spec)
+    distance, squared, manhattan = _distances(X, seed)
+    regression = task.name == REGRESSION
+    unit = _spread(y) if regression else 1.0
+    # A residual's square has a slope that is in the target's unit already.
+    step = unit if not ("loss" in parameters and parameters["loss"] in ("auto", "squared")) else 1.0
+    width = 1.0 / (manhattan if spec.kernel.metric == MANHATTAN else squared)
+    rules = {
+        "kernel.gamma": Range(2**-6 * width, 2**6 * width),
+        "learning_rate": Range(2**-7 * step, step) if regression else Range(2**-6, 2**4),
+        "regularization": Range(1e-8, 1e-2, zero=0.5),
+        "aggressiveness": Range(2**-8 * unit, 2**4 * unit),
+        "epsilon": Range(2**-8 * unit, 2**-1 * unit),
+        "width_learning_rate": Range(1e-5, 1e-1),
+        "nu": Range(0.05, 0.9),
+        "largest": Range(1.0, 100.0),
+        "parsimony": Range(2**-8 * unit, unit),
+        "coverage": Range(2**-2 * distance, 2 * distance),
+    }
+    rules["learning_rate.rate"] = rules["learning_rate"]
+    if parameters.get("regularization"):
+        # Pegasos and its kin divide by it.
+        default = parameters["regularization"]
+        rules["regularization"] = Range(1e-3 * default, 1e3 * default)
+    idle = set() if regression else {"epsilon"}
+    if isinstance(spec, MistakeDriven) and not regression:
+        idle.add("learning_rate")  # it scales f and changes no prediction
+    if "learning_rate.rate" in parameters:
+        idle.add("learning_rate")
+    fixed = {setting.partition("=")[0] for setting in settings}
+    return {n: rules[n] for n in parameters if n in rules and n not in fixed and n not in idle}
+
+
+def drawn(
+    ranges: dict[str, Range], algorithm: str, settings: Iterable[str], draws: np.random.Generator
+) -> tuple[str, ...]:
+    """The settings of a random trial; combinations that the spec refuses are drawn again."""
+    settings = tuple(settings)
+    for _ in range(_MOST_DRAWS):
+        candidate = settings + tuple(f"{name}={chosen.draw(draws):.4g}" for name, chosen in ranges.items())
+        try:
+            spec_from(algorithm, candidate)
+        except ValueError as error:
+            refusal = error
+        else:
+            return candidate
+    raise ValueError(f"{algorithm} refused {_MOST_DRAWS} random settings in a row, the last one because {refusal}")
+
+
+def _distances(X: Any, seed: int) -> tuple[float, float, float]:
+    """Of random pairs of rows: the mean distance, the median squared distance, the median Manhattan distance."""
+    draws = np.random.default_rng(seed)
+    first, second = draws.integers(0, X.shape[0], (2, _PAIRS))
+    shifts = X[first].astype(np.float64) - X[second].astype(np.float64)
+    squares = np.asarray((shifts.multiply(shifts) if issparse(shifts) else np.square(shifts)).sum(axis=1)).ravel()
+    sums = np.asarray(abs(shifts).sum(axis=1)).ravel()
+    apart = squares > 0
+    if not apart.any():
+        return 1.0, 1.0, 1.0
+    squares, sums = squares[apart], sums[apart]
+    return float(np.sqrt(squares).mean()), float(np.median(squares)), float(np.median(sums))
+
+
+def _spread(y: Any) -> float:
+    spread = float(np.std(np.asarray(y, np.float64)))
+    return spread if spread > 0 else 1.0
