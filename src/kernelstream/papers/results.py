@@ -99,8 +99,8 @@ def _data_is_absent(item: Item, cell: Cell) -> bool:
 
 
 def counted(item: Item, result: Result) -> dict[str, int]:
-    """How many cells of an item got each verdict."""
-    verdicts = [verdict(item, cell) for cell in result.cells]
+    """How many cells of a table got each verdict; a figure has none."""
+    verdicts = [verdict(item, cell) for cell in result.cells] if item.kind == "table" else []
     return {word: verdicts.count(word) for word in (AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED)}
 
 

@@ -177,6 +177,21 @@ def _parameter(setting: str) -> tuple[str, Any]:
     return name, text
 
 
+def trained(item: Item) -> Iterator[tuple[str, Learner]]:
+    """The models of an item whose surfaces are drawn: each learner on each data set at hand, after its passes."""
+    for data in item.data:
+        try:
+            rows = load(data)
+        except Missing:
+            continue
+        for entrant in (one for one in item.entrants if one.algorithm is not None):
+            trial = _trial(item, entrant, data, rows, None)
+            learner = Learner(trial.algorithm, rows.task, dtype=data.dtype)
+            for _ in range(data.passes):
+                learner.learn(rows.X[rows.reported], rows.y[rows.reported])
+            yield f"{entrant.label} on {data.label}", learner
+
+
 def _shown(item: Item, value: float) -> float:
     """A metric in the unit of the paper."""
     value = 1.0 - value if item.metric == _ACCURACY else value
