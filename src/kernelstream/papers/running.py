@@ -132,12 +132,10 @@ def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trac
 def _mean_curve(item: Item, metric: str, traces: Sequence[Trace]) -> list[tuple[float, float, float, float]]:
     """Rows, metric, seconds, size at each checkpoint, the mean over runs."""
     points: list[tuple[float, float, float, float]] = []
-    for checkpoints in zip(*(trace.checkpoints for trace in traces), strict=False):
-        means = (
-            np.mean([_shown(item, c.metrics[metric]) for c in checkpoints]),
-            np.mean([c.seconds for c in checkpoints]),
-        )
-        points.append((float(checkpoints[0].rows), *map(float, means), float(np.mean([c.size for c in checkpoints]))))
+    for at in zip(*(trace.checkpoints for trace in traces), strict=False):
+        value = np.mean([_shown(item, c.metrics[metric]) for c in at])
+        seconds, size = np.mean([c.seconds for c in at]), np.mean([c.size for c in at])
+        points.append((float(at[0].rows), float(value), float(seconds), float(size)))
     return points
 
 
