@@ -235,6 +235,13 @@ def test_an_encoding_given_back_makes_the_same_features_and_counts_the_unknown(t
     other = open_file(written(tmp_path / "c.csv", "c,z,y\nblue,2,1\n"), encoding=encoding)
     with pytest.raises(SourceError, match=r"\['z'\], those of the encoding are \['x'\]"):
         list(other)
+    words = pa.table({"c": ["red"], "d": ["big"], "x": [1.0], "y": [0]})
+    pyarrow.parquet.write_table(words, tmp_path / "d.parquet")
+    with pytest.raises(SourceError, match=r"\['c', 'd'\], those of the encoding are \['c'\]"):
+        list(open_file(tmp_path / "d.parquet", encoding=encoding))
+    pyarrow.parquet.write_table(pa.table({"c": ["red"], "x": [[1.0, 2]], "y": [0]}), tmp_path / "e.parquet")
+    with pytest.raises(ValueError, match="the rows have 2 numbers, those of the encoding 1"):
+        list(open_file(tmp_path / "e.parquet", encoding=encoding))
     with pytest.raises(ValueError, match="give what a source's `encoding` said"):
         ColumnOptions(encoding={"red": 1})
 

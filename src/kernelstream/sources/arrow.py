@@ -61,7 +61,9 @@ class _BatchSource(TableSource):
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            raise SourceError(f"the file is damaged or of another format ({error})", path=self.path) from error
+            raise SourceError(
+                f"the file is damaged or of another format ({error}); fetch it again", path=self.path
+            ) from error
 
     def _layout(self, schema: Any) -> Layout:
         names = list(schema.names)

@@ -40,8 +40,9 @@ class ColumnOptions:
         if encoding is not None:
             try:
                 categorical, categorical_columns = encoding["categorical"], encoding["columns"]
-                hash_features = encoding.get("hash_features", hash_features)
-            except (KeyError, TypeError, AttributeError):
+                hash_features = encoding["hash_features"] if categorical == "hash" else hash_features
+                _ = encoding["numeric"], encoding["numbers"]
+            except (KeyError, TypeError):
                 raise ValueError(f"encoding is {encoding!r:.60}; give what a source's `encoding` said") from None
         self.categorical = one_of(categorical, CATEGORICAL, "categorical")
         self.missing = one_of(missing, MISSING, "missing")
@@ -113,9 +114,10 @@ class TableSource(FileSource):
             raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
         encoder = _Encoder(layout, self.columns, dtype)
         given = self.columns.encoding
-        if given is not None and given.get("numeric") != encoder.numeric_names:
-            what = f"the numeric columns are {encoder.numeric_names}, those of the encoding are {given.get('numeric')}"
-            raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
+        for kind, names in (("numeric", encoder.numeric_names), ("columns", encoder.category_names)):
+            if given is not None and given[kind] != names:
+                what = f"{kind} are {names}, those of the encoding are {given[kind]}"
+                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
         return encoder
 
 
@@ -128,6 +130,7 @@ class _Encoder:
         self.numbers, self.categories = layout.features(False), layout.features(True)
         self.numeric_names = [layout.names[at] for at in self.numbers]
         self.category_names = [layout.names[at] for at in self.categories]
+        self.n_numbers: int | None = None
         self.unknown, self.first_unknown = 0, ""
         # For each numeric feature the sum and the number of its values.
         self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
@@ -139,15 +142,26 @@ class _Encoder:
             self._add(column, category)
 
     def encoding(self) -> dict[str, Any] | None:
-        if not self.categories:
+        if not self.categories or self.n_numbers is None:
             return None
-        known = {"categorical": self.options.categorical, "numeric": self.numeric_names, "columns": self.category_names}
+        known = {
+            "categorical": self.options.categorical,
+            "numeric": self.numeric_names,
+            "numbers": self.n_numbers,
+            "columns": self.category_names,
+        }
         if self.options.categorical == "hash":
             return known | {"hash_features": self.options.hash_features}
         return known | {"categories": [list(pair) for pair in self.order]}
 
     def encode(self, table: Any) -> Matrix:
         X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
+        self.n_numbers = X.shape[1]
+        if self.options.encoding is not None and self.options.encoding["numbers"] != X.shape[1]:
+            known = self.options.encoding["numbers"]
+            raise ValueError(
+                f"the rows have {X.shape[1]} numbers, those of the encoding {known}; lists must be as long as there"
+            )
         if self.options.missing == "mean":
             self._impute(X)
         if not self.categories:
