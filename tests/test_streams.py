@@ -313,6 +313,23 @@ def test_a_live_pipe_is_served_as_its_rows_arrive():
         assert process.wait(30) == 0
 
 
+def test_a_live_csv_is_served_as_its_rows_arrive():
+    with reader("csv", block_rows=1000) as process:
+        send(process, FEW_ROWS)
+        assert process.stdout.readline() == b"(2, 2) [0.0, 1.0]\n"
+        start = time.perf_counter()
+        send(process, b"5,6,0\n7,8,1\n9,")
+        assert process.stdout.readline() == b"(2, 2) [0.0, 1.0]\n", "half a line waits for its other half"
+        send(process, b"10,1\nx,1,1\n")
+        assert process.stdout.readline() == b"(1, 2) [1.0]\n"
+        assert time.perf_counter() - start < 5
+        send(process, b"1,1,0\n" * 2500)
+        process.stdin.close()
+        sizes = [int(line[1:].partition(b",")[0]) for line in process.stdout.read().splitlines()]
+        assert sum(sizes) == 2500 and max(sizes) == 1000, "what comes at once is served in whole blocks"
+        assert process.wait(30) == 0
+
+
 def test_leaving_a_silent_pipe_ends_the_process():
     leave = "for X, y in ReadAhead(source):\n    print(len(y), flush=True)\n    break\nsys.exit()"
     with reader(before=leave) as process:

@@ -302,11 +302,16 @@ def _labels(column: Any) -> NDArray[Any]:
 
 
 def _in_blocks(tables: Iterable[Any], block_rows: int) -> Iterator[Any]:
-    """Tables of `block_rows` rows; the last one may be shorter."""
+    """Tables of `block_rows` rows; the last one may be shorter, and one where a live stream has paused (None)."""
     import pyarrow as pa
 
     pending: Any = None
     for table in tables:
+        if table is None:
+            if pending is not None and pending.num_rows > 0:
+                yield pending
+            pending = None
+            continue
         pending = table if pending is None else pa.concat_tables([pending, table])
         whole = pending.num_rows - pending.num_rows % block_rows
         for start in range(0, whole, block_rows):

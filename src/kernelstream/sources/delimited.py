@@ -138,12 +138,15 @@ class _Rows:
         }
 
     def tables(self, texts: Iterator[bytes], line: int) -> Iterator[Any]:
-        """Tables of the texts' rows; `line` is the number of the first line."""
+        """Tables of the texts' rows, None for an empty text; `line` is the number of the first line."""
         # pyarrow's own streaming reader has read 34 MiB when it gives the first 1 MiB (measured, pyarrow 26), with or
         # without threads: `progress` would be wrong, and that much memory is not needed.
         for text in texts:
-            yield from self._readable(text, line)
-            line += text.count(b"\n")
+            if text:
+                yield from self._readable(text, line)
+                line += text.count(b"\n")
+            else:
+                yield None
 
     def _readable(self, text: bytes, line: int) -> Iterator[Any]:
         """The rows of a text that can be read."""
