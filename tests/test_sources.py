@@ -275,6 +275,23 @@ def test_a_word_label_behind_the_first_block_is_skipped_too(tmp_path):
     assert whole(source)[1].tolist() == [1, -1, 1, 1, -1] and source.skipped == 1
 
 
+@pytest.mark.parametrize("suffix", [".libsvm", ".csv"])
+def test_a_stray_word_among_the_first_labels_is_skipped_where_rows_may_be(tmp_path, suffix):
+    row = {".libsvm": "{} 1:{}\n", ".csv": "{1},0,{0}\n"}[suffix]
+    lines = [row.format(number % 2, number + 1) for number in range(500)]
+    bad = {7: row.format("oops", 8), 50: row.format(1, "x"), 400: row.format("oops", 401)}
+    mixed = "".join(bad.get(number, line) for number, line in enumerate(lines))
+    good = "".join(line for number, line in enumerate(lines) if number not in bad)
+    source = open_source(write(tmp_path / f"a{suffix}", mixed.encode()), on_error="skip", block_rows=450)
+    for _ in range(2):
+        assert same(whole(source), whole(open_source(write(tmp_path / f"good{suffix}", good.encode()))))
+        assert source.skipped == 3 and source.notices[0].startswith("3 rows could not be read")
+    words = write(tmp_path / f"words{suffix}", "".join([*lines[:97], bad[7], bad[400]]).encode())
+    for on_error in ("stop", "skip"):
+        source = open_source(words, on_error=on_error)
+        assert whole(source)[1].tolist()[-2:] == ["oops"] * 2 and source.skipped == 0, "more than one in a hundred"
+
+
 def test_query_groups_are_ignored_with_a_notice(tmp_path):
     source = libsvm(tmp_path, b"2 qid:1 1:1\n1 qid:1 1:2\n" * 9, block_rows=4, chunk_bytes=20)
     assert len(whole(source)[1]) == 18

@@ -11,14 +11,16 @@ category is refused, or is the category "". The mean is a plain running sum, so 
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Matrix, SourceError, one_of
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Matrix, Source, SourceError, one_of
 
 CATEGORICAL = ("refuse", "onehot", "hash")
 MISSING = ("refuse", "mean")
@@ -56,11 +58,12 @@ class ColumnOptions:
 
 
 class Layout(NamedTuple):
-    """The columns of a table: their names, which one is the label, and which hold categories."""
+    """The columns of a table: their names, which one is the label, which hold categories; are labels words?"""
 
     names: list[str]
-    label: int
+    label: int | None
     categorical: list[bool]
+    word_labels: bool
 
     def features(self, categorical: bool) -> list[int]:
         """The positions of the feature columns that hold categories, or of those that hold numbers."""
@@ -69,30 +72,43 @@ class Layout(NamedTuple):
 
 
 class TableSource(FileSource):
-    """A file of named columns. `label` is a column's position (negative from the end) or name."""
+    """A file of named columns. `label` is a column's position (negative from the end) or name, or None: then every
+    column is a feature, and labels are NaN.
+    """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         block_rows: int = DEFAULT_BLOCK_ROWS,
-        label: int | str = -1,
+        label: int | str | None = -1,
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
     ):
         super().__init__(path, block_rows=block_rows, on_error=on_error)
         self.label = label
         self.columns = columns or ColumnOptions()
-        self._encoder: _Encoder | None = None
+        self._encoder: Encoder | None = None
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        return self._pass(None)
+
+    def after(self, earlier: Source) -> Iterator[LabelledBlock]:
+        """Categories, means and the kinds of columns go on from the earlier table."""
+        return self._pass(earlier._encoder if isinstance(earlier, TableSource) else None)
+
+    @abstractmethod
+    def _pass(self, earlier: "Encoder | None") -> Iterator[LabelledBlock]:
+        """A fresh pass below the tables that `earlier` has seen."""
 
     @property
     def encoding(self) -> dict[str, Any] | None:
         """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
         return None if self._encoder is None else self._encoder.encoding()
 
-    def _blocks(self, tables: Iterable[Any], layout: Layout, dtype: type = np.float64) -> Iterator[LabelledBlock]:
+    def _blocks(self, tables: Iterable[Any], encoder: "Encoder") -> Iterator[LabelledBlock]:
         """The blocks of tables that have been checked for missing values."""
-        encoder = self._encoder = self._new_encoder(layout, dtype)
+        self._encoder = encoder
         for table in _in_blocks(tables, self.block_rows):
             X = encoder.encode(table)
             if encoder.unknown > 0:
@@ -101,9 +117,10 @@ class TableSource(FileSource):
                 )
                 first = f"the first: {encoder.first_unknown}"
                 self._tell("unknown", f"{values} that the encoding does not have and count as 0; {first}")
-            yield X, _labels(table.column(layout.label))
+            label = encoder.layout.label
+            yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
 
-    def _new_encoder(self, layout: Layout, dtype: type) -> "_Encoder":
+    def _new_encoder(self, layout: Layout, dtype: type, earlier: "Encoder | None") -> "Encoder":
         features = [name for at, name in enumerate(layout.names) if at != layout.label]
         absent = [name for name in self.columns.categorical_columns if name not in features]
         if absent:
@@ -112,25 +129,28 @@ class TableSource(FileSource):
         twice = [layout.names[at] for at in layout.features(True) if features.count(layout.names[at]) > 1]
         if twice:
             raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
-        encoder = _Encoder(layout, self.columns, dtype)
-        given = self.columns.encoding
-        for kind, names in (("numeric", encoder.numeric_names), ("columns", encoder.category_names)):
-            if given is not None and given[kind] != names:
-                what = f"{kind} are {names}, those of the encoding are {given[kind]}"
-                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
+        encoder = Encoder(layout, self.columns, dtype, self.path)
+        if self.columns.encoding is not None:
+            given = self.columns.encoding
+            encoder.expect("the encoding", given["numeric"], given["columns"], given["numbers"])
+        if earlier is not None:
+            encoder.go_on_from(earlier)
         return encoder
 
 
-class _Encoder:
+class Encoder:
     """One pass: the categories and the sums of the numbers that it has seen."""
 
-    def __init__(self, layout: Layout, options: ColumnOptions, dtype: type):
+    def __init__(self, layout: Layout, options: ColumnOptions, dtype: type, path: Path):
+        self.layout = layout
         self.options = options
         self.dtype = dtype
+        self.path = path
         self.numbers, self.categories = layout.features(False), layout.features(True)
         self.numeric_names = [layout.names[at] for at in self.numbers]
         self.category_names = [layout.names[at] for at in self.categories]
         self.n_numbers: int | None = None
+        self.expected: tuple[str, int] | None = None
         self.unknown, self.first_unknown = 0, ""
         # For each numeric feature the sum and the number of its values.
         self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
@@ -140,6 +160,26 @@ class _Encoder:
         self.growing = options.encoding is None
         for column, category in (options.encoding or {}).get("categories", ()):
             self._add(column, category)
+
+    def expect(self, whose: str, numeric: list[str], categories: list[str], n_numbers: int) -> None:
+        """Refuse columns that are not those of somebody else."""
+        kinds = (("numeric columns", self.numeric_names, numeric), ("categories", self.category_names, categories))
+        for kind, names, wanted in kinds:
+            if names != wanted:
+                what = f"the {kind} are {names}, those of {whose} are {wanted}"
+                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
+        self.expected = whose, n_numbers
+
+    def go_on_from(self, earlier: "Encoder") -> None:
+        """Take over what the tables above this one have shown."""
+        if earlier.n_numbers is None:
+            return
+        whose = f"{earlier.path.name} above it"
+        if self.categories or earlier.categories:
+            self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
+        self.expected = whose, earlier.n_numbers
+        self.n_numbers, self.seen = earlier.n_numbers, earlier.seen
+        self.places, self.order = earlier.places, earlier.order
 
     def encoding(self) -> dict[str, Any] | None:
         if not self.categories or self.n_numbers is None:
@@ -156,12 +196,11 @@ class _Encoder:
 
     def encode(self, table: Any) -> Matrix:
         X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
+        if self.expected is not None and self.expected[1] != X.shape[1]:
+            whose, known = self.expected
+            what = f"the rows have {X.shape[1]} numbers, those of {whose} {known}"
+            raise SourceError(f"{what}; give the file the same columns, with lists as long as there", path=self.path)
         self.n_numbers = X.shape[1]
-        if self.options.encoding is not None and self.options.encoding["numbers"] != X.shape[1]:
-            known = self.options.encoding["numbers"]
-            raise ValueError(
-                f"the rows have {X.shape[1]} numbers, those of the encoding {known}; lists must be as long as there"
-            )
         if self.options.missing == "mean":
             self._impute(X)
         if not self.categories:

@@ -44,7 +44,8 @@ class StandardInput(Source):
         unknown = set(options) - set(inspect.signature(open_file).parameters)
         if unknown:
             raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
-        options = {name: value for name, value in options.items() if value is not None}
+        # None asks for the default, but of a label it says that there is none.
+        options = {name: value for name, value in options.items() if value is not None or name == "label"}
         self._text: FileSource
         if format == "csv":
             columns = ColumnOptions(**_asked_by(ColumnOptions, options))
