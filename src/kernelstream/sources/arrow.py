@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError
-from .columns import ColumnOptions, Encoder, Layout, TableSource, is_list
+from .columns import ColumnOptions, Encoder, Layout, is_list
+from .tables import TableSource
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
 _BUFFER_BYTES = 2**16

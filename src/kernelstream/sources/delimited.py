@@ -21,7 +21,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, to_number
-from .columns import ColumnOptions, Encoder, Layout, TableSource
+from .columns import ColumnOptions, Encoder, Layout
+from .tables import TableSource
 
 _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
 # pyarrow looks for them before it trims a field.
