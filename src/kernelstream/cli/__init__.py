@@ -9,6 +9,7 @@ from .compare import compare
 from .data import convert, datasets
 from .inspecting import inspect
 from .predict import predict
+from .reproduce import reproduce
 from .run import run
 from .showing import algorithms, demo
 from .tuning import tune
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, tune, predict, inspect, convert, datasets, algorithms, demo):
+for command in (run, compare, tune, predict, inspect, convert, datasets, reproduce, algorithms, demo):
     app.command()(command)
 
 

@@ -1,7 +1,7 @@
 """Sources made from sources: features scaled, rows shuffled; one streamed pass each, in bounded memory."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._compile import compiled, inlined
 from ..rows import LARGEST
-from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, as_csr, positive
+from .base import DEFAULT_BLOCK_ROWS, ArraySource, DerivedSource, LabelledBlock, Matrix, Source, as_csr, positive
 
 KINDS = ("minmax", "standard")
 ONLINE = "online"
@@ -269,7 +269,7 @@ class Shuffled(DerivedSource):
     """The rows of a source in another order, however they come in blocks: a uniformly random one, drawn from a seed,
     or row numbers (each row at most once).
 
-    Each pass first spools the source into temporary files, then gathers rows from them, so that what stays in memory
+    Rows that are not in memory anyway are first spooled, in each pass, into temporary files, so that what stays there
     is one block, the permutation (8 bytes a row) and the distinct labels when they are words.
     """
 
@@ -281,16 +281,23 @@ class Shuffled(DerivedSource):
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         self._gathered = -1.0
+        if isinstance(self.source, ArraySource):
+            X, y = self.source.X, self.source.y
+            yield from self._in_order(len(y), lambda chosen: (X[chosen], y[chosen]))
+            return
         # The files go when this generator ends, is closed or is collected.
         with _Spool() as spool:
             for X, y in self.source:
                 spool.append(X, y)
             spool.map_files()
-            order = self._row_numbers(spool.n_rows)
-            for start in range(0, len(order), self.block_rows):
-                chosen = order[start : start + self.block_rows]
-                self._gathered = (start + len(chosen)) / len(order)
-                yield spool.gather(chosen)
+            yield from self._in_order(spool.n_rows, spool.gather)
+
+    def _in_order(self, n_rows: int, gather: Callable[[NDArray[np.int64]], LabelledBlock]) -> Iterator[LabelledBlock]:
+        order = self._row_numbers(n_rows)
+        for start in range(0, len(order), self.block_rows):
+            chosen = order[start : start + self.block_rows]
+            self._gathered = (start + len(chosen)) / len(order)
+            yield gather(chosen)
 
     def _row_numbers(self, n_rows: int) -> NDArray[np.int64]:
         if not isinstance(self.order, np.ndarray):

@@ -1,0 +1,167 @@
+"""Results as Markdown, CSV and pictures, and the page that gathers all of them."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from .. import __version__
+from . import items
+from .figures import write_figure, write_surfaces
+from .items import Item, Published
+from .results import AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED, Cell, Result, check_claim, counted, verdict
+from .running import trained
+
+PAGE = "reproduction.md"
+_TITLES = {
+    "lsokl": "Large Scale Online Kernel Learning (Lu et al. 2016)",
+    "bogd": "Bounded Online Gradient Descent (Zhao et al. 2012)",
+    "rrf": "Random Feature Reparameterization (Nguyen et al. 2017)",
+    "polk": "Parsimonious Online Learning with Kernels (Koppel et al. 2019)",
+    "avm": "Approximation Vector Machines (Le et al. 2017)",
+}
+_MARKS = {AGREES: "yes", BETTER: "yes (better)", DIFFERS: "**no**", NO_DATA: "", NOT_RUN: "", UNPUBLISHED: ""}
+
+
+def write_result(directory: Path, item: Item, result: Result) -> list[Path]:
+    """The item's files: .json, .md, .csv and .png."""
+    directory.mkdir(parents=True, exist_ok=True)
+    stem = directory / item.path.replace("/", "-")
+    paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".json", ".md", ".csv", ".png")]
+    result.save(paths[0])
+    paths[1].write_text(markdown(item, result), encoding="utf-8")
+    paths[2].write_text(comma_separated(item, result), encoding="utf-8")
+    paths[3].unlink(missing_ok=True)
+    if item.kind == "surface":
+        write_surfaces(paths[3], trained(item))
+    elif any(cell.values for cell in result.cells):
+        write_figure(paths[3], item, result)
+    return [path for path in paths if path.exists()]
+
+
+def write_page(directory: Path) -> Path:
+    """Gather every result in a directory on one page, with pictures and claims."""
+    found = {path: directory / f"{path.replace('/', '-')}.json" for path in items.names()}
+    results = {path: (items.find(path), Result.load(file)) for path, file in found.items() if file.exists()}
+    lines = ["# The papers' tables and figures", "", *_summary(list(results.values()))]
+    for paper in items.papers():
+        mine = {path: both for path, both in results.items() if path.startswith(f"{paper}/")}
+        if not mine:
+            continue
+        lines += ["", f"## {_TITLES.get(paper, paper)}", "", *_claims(paper, mine)]
+        for path, (item, result) in mine.items():
+            lines += ["", markdown(item, result, level=3).rstrip()]
+            picture = f"{path.replace('/', '-')}.png"
+            if (directory / picture).exists():
+                lines += ["", f"![{item.title}]({picture})"]
+    missing = [path for path in items.names() if path not in results]
+    if missing:
+        lines += ["", f"Not run so far: {', '.join(missing)}."]
+    page = directory / PAGE
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return page
+
+
+def _summary(results: Sequence[tuple[Item, Result]]) -> list[str]:
+    totals = {word: sum(counted(item, result)[word] for item, result in results) for word in _MARKS}
+    agree, judged = totals[AGREES] + totals[BETTER], totals[AGREES] + totals[BETTER] + totals[DIFFERS]
+    share = f"{100 * agree / judged:.1f} %" if judged else "none"
+    hours = sum(result.seconds for _, result in results) / 3600
+    return [
+        f"Written by `kernelstream reproduce` {__version__}. Of {judged} cells whose data is at hand **{agree} agree "
+        f"({share})**: ours is better, within three combined standard deviations, or within 5 % of the published "
+        f"value. {totals[NO_DATA]} cells have no data here, {totals[NOT_RUN]} are of methods that were not run, "
+        f"{totals[UNPUBLISHED]} have no published number. All of it took {hours:.2g} hours.",
+        "",
+        "A cell reads: ours (published). Times are seconds of learning, ours beside the published ones, which are of "
+        "other machines and mostly of Matlab or C++ code.",
+    ]
+
+
+def _claims(paper: str, mine: dict[str, tuple[Item, Result]]) -> list[str]:
+    lines = []
+    for claim in items.claims(paper):
+        path = f"{paper}/{claim['table']}"
+        if path in mine:
+            held, where = check_claim(*mine[path], claim)
+            word = {True: "yes", False: "**no**", None: "-"}[held]
+            lines.append(f"| {claim['text']} | {claim['table']} | {word} | {where} |")
+    return ["| the paper claims | where | here | |", "| --- | --- | --- | --- |", *lines] if lines else []
+
+
+def markdown(item: Item, result: Result, *, level: int = 1) -> str:
+    """The item as a page: a table a data set, what differs and why."""
+    counts = counted(item, result)
+    lines = [f"{'#' * level} {item.path}: {item.title}", ""]
+    lines.append(f"{result.runs} of the paper's {item.runs} runs, {result.seconds:.3g} s. ")
+    if item.settings_source:
+        lines[-1] += f"Settings: {item.settings_source}."
+    judged = counts[AGREES] + counts[BETTER] + counts[DIFFERS]
+    if judged:
+        lines += ["", f"{counts[AGREES] + counts[BETTER]} of {judged} cells agree."]
+    unit = f"{item.metric.replace('_', ' ')}{', %' if item.percent else ''}"
+    absent: dict[str, str] = {}
+    for data in item.data:
+        cells = [cell for cell in result.cells if cell.data == data.label]
+        if cells and all(cell.absent is not None for cell in cells):
+            absent[data.label] = cells[0].absent or ""
+        elif item.kind == "table":
+            lines += ["", *_table(item, data.label, cells, unit)]
+    lines += [f"\n{name}: {why}." for name, why in absent.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]:
+    lines = [f"| {data} | {unit} | agrees | seconds | size |", "| --- | --- | --- | ---: | ---: |"]
+    notes = []
+    for cell in cells:
+        published = item.published.get((cell.data, cell.learner), Published(None))
+        if cell.absent is not None:
+            lines.append(f"| {cell.learner} | {cell.absent} {_in_brackets(number_with_deviation(published))} | | | |")
+            continue
+        word = verdict(item, cell)
+        value = (
+            f"{number_with_deviation(Published(cell.mean, cell.sd))} {_in_brackets(number_with_deviation(published))}"
+        )
+        seconds = f"{cell.mean_seconds:.3g} {_in_brackets(_number(published.seconds))}"
+        size = f"{cell.size:,.0f} {_in_brackets(_number(published.size))}" if cell.size else ""
+        lines.append(f"| {cell.learner} | {value} | {_MARKS[word]} | {seconds} | {size} |")
+        explained = item.explained.get((cell.data, cell.learner))
+        if word == DIFFERS:
+            notes.append(f"- {cell.learner}: {explained or 'not explained so far'}.")
+    return [*lines, *([""] if notes else []), *notes]
+
+
+def number_with_deviation(cell: Published) -> str:
+    """A number as a table shows it."""
+    if cell.value is None:
+        return ""
+    digits = 2 if abs(cell.value) >= 0.5 else 5
+    text = f"{cell.value:.{digits}f}" if math.isfinite(cell.value) else "diverged"
+    return text if cell.sd is None or not math.isfinite(cell.sd) else f"{text} ± {cell.sd:.{digits}f}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def comma_separated(item: Item, result: Result) -> str:
+    """A line a cell, with every digit."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = (
+        "data,learner,value,sd,seconds,size,published,published_sd,published_seconds,published_size,verdict,settings"
+    )
+    writer.writerow([*names.split(","), item.label or "parameter"])
+    for cell in result.cells:
+        published = item.published.get((cell.data, cell.learner), Published(None))
+        mine = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.values else ["", "", "", ""]
+        printed = ["" if number is None else number for number in published]
+        swept = "" if cell.swept is None else cell.swept
+        writer.writerow([cell.data, cell.learner, *mine, *printed, verdict(item, cell), " ".join(cell.settings), swept])
+    return text.getvalue()

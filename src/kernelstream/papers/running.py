@@ -1,0 +1,196 @@
+"""The one runner of all items: every learner on every data set, over row orders, on all cores."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import Algorithm
+from ..evaluate import Checkpoint, Trace
+from ..experiments import Repetition, holdout, repeated
+from ..learner import Learner
+from ..metrics import METRICS
+from ..settings import spec_from
+from ..sources import ArraySource, Shuffled
+from ..survey import Survey
+from .items import DataSet, Entrant, Item
+from .results import Cell, Result
+from .rows import Missing, Rows, load, orders
+
+CHUNKED = "rbfsampler-sgd"
+_ACCURACY, _MISTAKES = "accuracy", "mistake_rate"
+
+
+@dataclass(frozen=True)
+class _Trial(Repetition):
+    """A run of a cell. What diverges is infinitely bad and says so, instead of ending everything."""
+
+    test: ArraySource | None = None
+    passes: int = 1
+    checkpoints: tuple[int, ...] = ()
+
+    def run(self, seed: int, order: NDArray[np.int64] | None = None) -> Trace:
+        try:
+            if self.test is None:
+                return super().run(seed, order)
+            learner = Learner(self.algorithm, self.found.task, seed=seed, dtype=self.dtype)
+            rows = Shuffled(self.source, seed if order is None else order)
+            options: dict[str, Any] = {"passes": self.passes, "checkpoints": self.checkpoints}
+            return holdout(learner, rows, self.test, metrics=self.metrics, **options)
+        except FloatingPointError:
+            metric = (self.metrics or [METRICS[_MISTAKES]()])[-1].name
+            last = Checkpoint(0, {metric: math.inf}, {}, math.nan, 0.0, 0, 0)
+            name = self.algorithm.name
+            return Trace(self.source.name, name, self.found.task.name, seed, metric, {}, 0.0, [], last)
+
+
+def run_item(
+    item: Item,
+    *,
+    runs: int | None = None,
+    jobs: int | None = None,
+    on_run: Callable[[str, Trace], None] | None = None,
+) -> Result:
+    """All cells of an item. Data that is not at hand, and learners that cannot be run, stay as cells that say so."""
+    start = time.perf_counter()
+    runs = item.runs if runs is None else min(runs, item.runs)
+    cells = [cell for data in item.data for cell in _column(item, data, runs, jobs, on_run)]
+    return Result(item.path, runs, time.perf_counter() - start, cells)
+
+
+def _column(
+    item: Item, data: DataSet, runs: int, jobs: int | None, on_run: Callable[[str, Trace], None] | None
+) -> Iterator[Cell]:
+    """The cells of one data set, a parameter's value at a time where the item sweeps one."""
+    try:
+        rows = load(data)
+        given = orders(data, rows, runs)
+    except Missing as missing:
+        for entrant in item.entrants:
+            yield Cell(data.label, entrant.label, absent=entrant.absent or str(missing))
+        return
+    for value in item.values or (None,):
+        own = [entrant for entrant in item.entrants if entrant.algorithm is not None]
+        trials = [_trial(item, entrant, data, rows, value) for entrant in own]
+        told = None if on_run is None else (lambda trace: on_run(data.label, trace))
+        found = dict(zip([e.label for e in own], repeated(trials, given, jobs=jobs, on_run=told), strict=True))
+        for entrant in item.entrants:
+            if entrant.absent is not None:
+                yield Cell(data.label, entrant.label, absent=entrant.absent)
+            elif entrant.baseline is not None:
+                yield _baseline_cell(item, entrant, data, rows, given)
+            else:
+                yield _own_cell(item, entrant, data, found[entrant.label], value)
+
+
+def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float | None) -> _Trial:
+    settings = item.settings_of(entrant, data)
+    if value is not None:
+        amount = value * item.scale_of.get(item.parameter, 1.0)
+        shown = round(amount) if abs(amount - round(amount)) < 1e-9 else amount
+        settings = [s for s in settings if s.partition("=")[0] != item.parameter] + [f"{item.parameter}={shown}"]
+    assert entrant.algorithm is not None
+    return _Trial(
+        _shrunk(spec_from(entrant.algorithm, settings), len(rows.reported)),
+        ArraySource(rows.X, rows.y, name=data.label),
+        Survey(rows.task, "", False, None),
+        data.dtype,
+        [METRICS[_MISTAKES if item.metric == _ACCURACY else item.metric]()],
+        test=None if rows.test is None else ArraySource(*rows.test, name=f"{data.label} (test)"),
+        passes=data.passes,
+        checkpoints=item.checkpoints if item.kind == "convergence" else (),
+    )
+
+
+def _shrunk(spec: Algorithm, n: int) -> Algorithm:
+    """A budget beyond the number of rows is that number."""
+    budget = getattr(spec, "budget", None)
+    return replace(spec, budget=n) if isinstance(budget, int) and budget > n else spec  # type: ignore[call-arg]
+
+
+def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trace], value: float | None) -> Cell:
+    metric = _MISTAKES if item.metric == _ACCURACY else item.metric
+    values = [_shown(item, trace.last.metrics[metric]) for trace in traces]
+    curve = _mean_curve(item, metric, traces) if item.kind == "convergence" else []
+    parameters = traces[0].parameters
+    return Cell(
+        data.label,
+        entrant.label,
+        values=values,
+        seconds=[trace.last.seconds for trace in traces],
+        size=float(np.mean([trace.last.size for trace in traces])),
+        settings=[f"{name}={setting}" for name, setting in parameters.items()],
+        swept=value,
+        curve=curve,
+    )
+
+
+def _mean_curve(item: Item, metric: str, traces: Sequence[Trace]) -> list[tuple[float, float, float, float]]:
+    """Rows, metric, seconds, size at each checkpoint, the mean over runs."""
+    points: list[tuple[float, float, float, float]] = []
+    for at in zip(*(trace.checkpoints for trace in traces), strict=False):
+        value = np.mean([_shown(item, c.metrics[metric]) for c in at])
+        seconds, size = np.mean([c.seconds for c in at]), np.mean([c.size for c in at])
+        points.append((float(at[0].rows), float(value), float(seconds), float(size)))
+    return points
+
+
+def _baseline_cell(item: Item, entrant: Entrant, data: DataSet, rows: Rows, given: Sequence[np.ndarray]) -> Cell:
+    """A batch method on the training rows of the first order; the prequential pipeline on each order."""
+    from .baselines import fit_baseline, run_rbfsampler_sgd
+
+    assert entrant.baseline is not None
+    parameters = dict(_parameter(setting) for setting in item.settings_of(entrant, data))
+    values, seconds, size = [], [], 0.0
+    if entrant.baseline == CHUNKED:
+        for seed, order in enumerate(given):
+            error, spent = run_rbfsampler_sgd(parameters, rows.X[order], rows.y[order], rows.task, seed)
+            values.append(_shown(item, error))
+            seconds.append(spent)
+        size = float(parameters.get("n_components", 0))
+    elif rows.test is None:
+        return Cell(data.label, entrant.label, absent="a batch method needs test rows")
+    else:
+        start = time.perf_counter()
+        fitted = fit_baseline(entrant.baseline, parameters, rows.X[given[0]], rows.y[given[0]], rows.task, 0)
+        seconds.append(time.perf_counter() - start)
+        wrong = fitted.predict(rows.test[0]) != rows.test[1]
+        values.append(_shown(item, float(np.mean(wrong))))
+        size = float(fitted.size)
+    settings = [f"{name}={value}" for name, value in parameters.items()]
+    return Cell(data.label, entrant.label, values=values, seconds=seconds, size=size, settings=settings)
+
+
+def _parameter(setting: str) -> tuple[str, Any]:
+    name, _, text = setting.partition("=")
+    for kind in (int, float):
+        try:
+            return name, kind(text)
+        except ValueError:
+            continue
+    return name, text
+
+
+def trained(item: Item) -> Iterator[tuple[str, Learner]]:
+    """The models of an item whose surfaces are drawn: each learner on each data set at hand, after its passes."""
+    for data in item.data:
+        try:
+            rows = load(data)
+        except Missing:
+            continue
+        for entrant in (one for one in item.entrants if one.algorithm is not None):
+            trial = _trial(item, entrant, data, rows, None)
+            learner = Learner(trial.algorithm, rows.task, dtype=data.dtype)
+            for _ in range(data.passes):
+                learner.learn(rows.X[rows.reported], rows.y[rows.reported])
+            yield f"{entrant.label} on {data.label}", learner
+
+
+def _shown(item: Item, value: float) -> float:
+    """A metric in the unit of the paper."""
+    value = 1.0 - value if item.metric == _ACCURACY else value
+    return 100.0 * value if item.percent else value
