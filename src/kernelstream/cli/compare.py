@@ -14,7 +14,17 @@ from ..report.live import ProgressLine
 from ..report.tables import traces_table
 from ..settings import spec_from
 from . import options as o
-from .opening import ahead, algorithm_names, chosen_metrics, contestants, opened, say, shared_settings, surveyed
+from .opening import (
+    ahead,
+    algorithm_names,
+    chosen_metrics,
+    contestants,
+    opened,
+    refuse_a_second_pass,
+    say,
+    shared_settings,
+    surveyed,
+)
 from .output import Outputs
 
 
@@ -83,6 +93,7 @@ def compare(
                 side_by_side(models, source, metrics=judged, delay=delay, on_block=shown)
             else:
                 _refuse_others(names)
+                refuse_a_second_pass(file, "--runs")
                 shares = shared_settings(names, settings or ())
                 each = [Repetition(spec_from(name, shares[name]), file, found, dtype, judged, delay) for name in names]
                 show = line.learning(file)

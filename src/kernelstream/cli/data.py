@@ -20,7 +20,10 @@ def convert(
     out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")],
     **reading: Any,
 ) -> None:
-    """Write data in another format: LIBSVM, CSV, Parquet, Arrow, NPZ, NPY."""
+    """Write data in another format.
+
+    LIBSVM, CSV, Parquet, Arrow, NPZ or NPY; block by block, and the file appears when it is complete.
+    """
     with o.errors_in_one_line():
         from ..sources.writers import convert as written
 

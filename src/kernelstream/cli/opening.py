@@ -17,7 +17,7 @@ from ..models import Model, OwnModel, as_model
 from ..settings import spec_from
 from ..sources import ChainedSource, ReadAhead, Shuffled, Source, open_source
 from ..survey import AUTO, Survey, survey
-from ..tasks import Task
+from ..tasks import Classification, Task
 
 
 def opened(data: str, reading: dict[str, Any]) -> Source:
@@ -48,6 +48,11 @@ def surveyed(
     if task == AUTO:
         say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
     return found
+
+
+def refuse_a_second_pass(source: Source, option: str) -> None:
+    if not source.restartable:
+        raise ValueError(f"{option} reads the data more than once, and {source.name} passes once; save it to a file.")
 
 
 def say(console: Console, *sentences: str) -> None:
@@ -83,7 +88,7 @@ def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *,
         if name in shares:
             models.append(OwnModel(learner(spec_from(name, shares[name]), found, seed=seed, dtype=dtype), name))
         else:
-            models.append(as_model(_imported(name), found.task))
+            models.append(as_model(_imported(name, found.task), found.task))
     return models
 
 
@@ -121,13 +126,17 @@ def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, 
     return shares
 
 
-def _imported(name: str) -> Any:
+def _imported(name: str, task: Task) -> Any:
     """An instance of a class by its dotted name, such as sklearn.linear_model.SGDClassifier, with its defaults."""
     module, _, kind = name.rpartition(".")
     try:
         made = getattr(importlib.import_module(module), kind)()
     except (ImportError, AttributeError, TypeError) as error:
         raise ValueError(f"{name!r} cannot be made ({error}); name an algorithm, or a class as module.Class.") from None
+    # Both libraries tell by a base class what a model is for.
+    others = {"RegressorMixin", "Regressor"} if isinstance(task, Classification) else {"ClassifierMixin", "Classifier"}
+    if others & {base.__name__ for base in type(made).__mro__}:
+        raise ValueError(f"{name} is not for a {task.name} task; leave it out, or set another --task.")
     return made
 
 

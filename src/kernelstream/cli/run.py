@@ -22,7 +22,7 @@ from ..settings import spec_from
 from ..sources import LabelledBlock, Source
 from ..survey import Survey
 from . import options as o
-from .opening import ahead, chosen_metrics, learner, opened, row_orders, say, surveyed
+from .opening import ahead, chosen_metrics, learner, opened, refuse_a_second_pass, row_orders, say, surveyed
 from .output import PREQUENTIAL, Outputs
 from .tuning import from_config
 
@@ -83,11 +83,16 @@ def run(
         outputs.check()
         o.check_writable(save, checkpoint)
         many = runs is not None or orders is not None
-        _refuse_mixtures(many=many, test=test, checkpoint=checkpoint, resume=resume, save=save, delay=delay)
+        _refuse_mixtures(
+            many=many, test=test, passes=passes, checkpoint=checkpoint, resume=resume, save=save, delay=delay
+        )
         job = _Job(data, opened(data, reading), spec, request, shuffle, dtype, metrics, delay, reading)
         if many:
+            refuse_a_second_pass(job.file, "--orders" if runs is None else "--runs")
             job.repeat(runs, orders, jobs, outputs)
         elif test is not None:
+            if passes > 1:
+                refuse_a_second_pass(job.file, f"--passes {passes}")
             job.train_and_test(test, passes, save, outputs)
         else:
             job.stream(save, checkpoint, every, resume, outputs)
@@ -99,6 +104,8 @@ def _refuse_mixtures(**given: Any) -> None:
     single = [name for name in ("checkpoint", "save", "test") if given[name] is not None]
     if given["many"] and single:
         raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
+    if given["passes"] > 1 and given["test"] is None:
+        raise ValueError(f"--passes {given['passes']} goes with --test; a stream has one pass.")
     if given["test"] is not None and (given["checkpoint"] is not None or given["delay"] > 0):
         raise ValueError("--test goes with neither --checkpoint nor --delay; leave one of them out.")
 

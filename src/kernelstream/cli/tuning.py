@@ -94,8 +94,7 @@ def tune(
             f"best {words.metric_name(metric)} of {len(tuned.trials)} trials: {best}  {_shown(tuned.settings)}",
             f"the defaults: {default}",
         )
-        again = " --shuffle" if shuffle else ""
-        say(console, f"wrote {out}; use it with: kernelstream run {data}{again} --config {out}")
+        say(console, f"wrote {out}; take it with: run --config {out}{' --shuffle' if shuffle else ''}")
 
 
 def _shown(settings: Sequence[str]) -> str:
