@@ -1,7 +1,6 @@
 """From what a command line names to sources, specs and learners."""
 
 import contextlib
-import importlib
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -13,11 +12,12 @@ from .. import ALGORITHMS
 from ..engine import Algorithm
 from ..learner import Learner
 from ..metrics import Metric, metrics_from
-from ..models import Model, OwnModel, as_model
+from ..models import Model, OwnModel
 from ..settings import spec_from
 from ..sources import ChainedSource, ReadAhead, Shuffled, Source, open_source
 from ..survey import AUTO, Survey, survey
-from ..tasks import Classification, Task
+from ..tasks import Task
+from .others import other
 
 
 def opened(data: str, reading: dict[str, Any]) -> Source:
@@ -88,7 +88,7 @@ def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *,
         if name in shares:
             models.append(OwnModel(learner(spec_from(name, shares[name]), found, seed=seed, dtype=dtype), name))
         else:
-            models.append(as_model(_imported(name, found.task), found.task))
+            models.append(other(name, found))
     return models
 
 
@@ -124,20 +124,6 @@ def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, 
         for name in takers:
             shares[name].append(setting)
     return shares
-
-
-def _imported(name: str, task: Task) -> Any:
-    """An instance of a class by its dotted name, such as sklearn.linear_model.SGDClassifier, with its defaults."""
-    module, _, kind = name.rpartition(".")
-    try:
-        made = getattr(importlib.import_module(module), kind)()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise ValueError(f"{name!r} cannot be made ({error}); name an algorithm, or a class as module.Class.") from None
-    # Both libraries tell by a base class what a model is for.
-    others = {"RegressorMixin", "Regressor"} if isinstance(task, Classification) else {"ClassifierMixin", "Classifier"}
-    if others & {base.__name__ for base in type(made).__mro__}:
-        raise ValueError(f"{name} is not for a {task.name} task; leave it out, or set another --task.")
-    return made
 
 
 def row_orders(path: str) -> list[np.ndarray]:
