@@ -172,8 +172,9 @@ class FileSource(Source):
                 what = f"the compressed data is damaged ({error}); fetch it again"
                 raise SourceError(what, path=self.path) from error
             finally:
-                if self._raw is raw and not raw.closed:
-                    self._consumed = raw.tell()
+                if self._raw is raw:
+                    # What is over is let go: a source must be able to travel to another process.
+                    self._consumed, self._raw = raw.tell(), None
 
     def _start_pass(self) -> None:
         self.skipped, self.notices = 0, ()
