@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint check bench clean
+.PHONY: demo test lint check bench reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
@@ -20,6 +20,10 @@ check: lint test
 
 bench: $(VENV)/.ready
 	$(RUN)/python -m benchmarks
+
+# KERNELSTREAM_DATA names the directory with the papers' data.
+reproduce: $(VENV)/.ready
+	$(RUN)/kernelstream reproduce all --runs 5 --out docs/reproduction
 
 clean:
 	rm -rf $(VENV) report.html curve.png

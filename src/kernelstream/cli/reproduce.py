@@ -58,7 +58,8 @@ def reproduce(
 
                 result = run_item(one, runs=runs, jobs=jobs, on_run=told)
                 written = write_result(out, one, result)
-                Console().print(_shown(one, result))
+                if one.kind == "table":
+                    Console().print(_shown(one, result))
                 counts = {word: n for word, n in counted(one, result).items() if n}
                 say(
                     Console(),
@@ -93,9 +94,9 @@ def _shown(item: object, result: object) -> Table:
 
     assert isinstance(item, Item) and isinstance(result, Result)
     table = Table(box=box.SIMPLE_HEAD, title=escape(f"{item.path}: {item.title}"), title_justify="left")
-    for name in ("data", "learner", "here", "published", "verdict"):
+    for name in ("data", "learner", "here", "paper", "verdict"):
         table.add_column(name)
-    for name in ("seconds", "published", "size"):
+    for name in ("s", "paper", "size"):
         table.add_column(name, justify="right")
     before = ""
     for cell in result.cells:

@@ -1,12 +1,16 @@
 """The pictures of items: tables as points beside the published ones, curves, sweeps, error against time."""
 
 import math
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
+from ..learner import Learner
+from ..report.inspection import write_surface
 from ..report.plots import LIGHT, line_style, styled
 from .items import Item
 from .results import Cell, Result
@@ -24,9 +28,26 @@ def write_figure(path: Path, item: Item, result: Result) -> None:
             "scatter": _scatter,
             "sweep": _sweep,
             "convergence": _convergence,
-            "surface": _table,
         }[item.kind](item, result)
         figure.savefig(path, dpi=110)
+
+
+def write_surfaces(path: Path, models: Iterable[tuple[str, Learner]]) -> None:
+    """Decision surfaces side by side."""
+    with tempfile.TemporaryDirectory() as folder:
+        pictures = []
+        for position, (title, learner) in enumerate(models):
+            file = Path(folder) / f"{position}.png"
+            write_surface(file, learner, learner.attributes.get("points"))
+            pictures.append((title, imread(file)))
+    if not pictures:
+        return
+    with styled(LIGHT):
+        figure, panels = _panels([title for title, _ in pictures], height=4.0)
+        for panel, (_, picture) in zip(panels, pictures, strict=False):
+            panel.imshow(picture)
+            panel.set_axis_off()
+        figure.savefig(path, dpi=150)
 
 
 def _data(result: Result) -> dict[str, list[Cell]]:

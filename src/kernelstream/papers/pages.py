@@ -8,9 +8,10 @@ from pathlib import Path
 
 from .. import __version__
 from . import items
-from .figures import write_figure
+from .figures import write_figure, write_surfaces
 from .items import Item, Published
 from .results import AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED, Cell, Result, check_claim, counted, verdict
+from .running import trained
 
 PAGE = "reproduction.md"
 _TITLES = {
@@ -31,10 +32,11 @@ def write_result(directory: Path, item: Item, result: Result) -> list[Path]:
     result.save(paths[0])
     paths[1].write_text(markdown(item, result), encoding="utf-8")
     paths[2].write_text(comma_separated(item, result), encoding="utf-8")
-    if any(cell.values for cell in result.cells):
+    paths[3].unlink(missing_ok=True)
+    if item.kind == "surface":
+        write_surfaces(paths[3], trained(item))
+    elif any(cell.values for cell in result.cells):
         write_figure(paths[3], item, result)
-    else:
-        paths[3].unlink(missing_ok=True)
     return [path for path in paths if path.exists()]
 
 

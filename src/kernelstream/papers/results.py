@@ -62,11 +62,19 @@ class Result:
         return next((c for c in self.cells if (c.data, c.learner) == (data, learner)), None)
 
     def save(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+        """Write JSON; a run that diverged has no value in it."""
+        record = asdict(self)
+        for cell in record["cells"]:
+            for name in ("values", "seconds"):
+                cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
+        path.write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Result":
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for cell in raw["cells"]:
+            for name, otherwise in (("values", math.inf), ("seconds", math.nan)):
+                cell[name] = [otherwise if number is None else number for number in cell[name]]
         cells = [Cell(**cell) for cell in raw.pop("cells")]
         return cls(**raw, cells=cells)
 
@@ -99,8 +107,8 @@ def _data_is_absent(item: Item, cell: Cell) -> bool:
 
 
 def counted(item: Item, result: Result) -> dict[str, int]:
-    """How many cells of an item got each verdict."""
-    verdicts = [verdict(item, cell) for cell in result.cells]
+    """How many cells of a table got each verdict; a figure has none."""
+    verdicts = [verdict(item, cell) for cell in result.cells] if item.kind == "table" else []
     return {word: verdicts.count(word) for word in (AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED)}
 
 

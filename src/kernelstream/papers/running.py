@@ -132,12 +132,10 @@ def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trac
 def _mean_curve(item: Item, metric: str, traces: Sequence[Trace]) -> list[tuple[float, float, float, float]]:
     """Rows, metric, seconds, size at each checkpoint, the mean over runs."""
     points: list[tuple[float, float, float, float]] = []
-    for checkpoints in zip(*(trace.checkpoints for trace in traces), strict=False):
-        means = (
-            np.mean([_shown(item, c.metrics[metric]) for c in checkpoints]),
-            np.mean([c.seconds for c in checkpoints]),
-        )
-        points.append((float(checkpoints[0].rows), *map(float, means), float(np.mean([c.size for c in checkpoints]))))
+    for at in zip(*(trace.checkpoints for trace in traces), strict=False):
+        value = np.mean([_shown(item, c.metrics[metric]) for c in at])
+        seconds, size = np.mean([c.seconds for c in at]), np.mean([c.size for c in at])
+        points.append((float(at[0].rows), float(value), float(seconds), float(size)))
     return points
 
 
@@ -175,6 +173,21 @@ def _parameter(setting: str) -> tuple[str, Any]:
         except ValueError:
             continue
     return name, text
+
+
+def trained(item: Item) -> Iterator[tuple[str, Learner]]:
+    """The models of an item whose surfaces are drawn: each learner on each data set at hand, after its passes."""
+    for data in item.data:
+        try:
+            rows = load(data)
+        except Missing:
+            continue
+        for entrant in (one for one in item.entrants if one.algorithm is not None):
+            trial = _trial(item, entrant, data, rows, None)
+            learner = Learner(trial.algorithm, rows.task, dtype=data.dtype)
+            for _ in range(data.passes):
+                learner.learn(rows.X[rows.reported], rows.y[rows.reported])
+            yield f"{entrant.label} on {data.label}", learner
 
 
 def _shown(item: Item, value: float) -> float:

@@ -65,7 +65,7 @@ def write_inspection(directory: Path, learner: Learner, *, image_shape: tuple[in
         points = None
     if learner.width == 2:
         written.append(directory / "surface.png")
-        _write_surface(written[-1], learner, None if points is None else _unscaled(learner, points))
+        write_surface(written[-1], learner, None if points is None else _unscaled(learner, points))
     if "widths" in shown:
         written.append(directory / "widths.png")
         write_widths(written[-1], shown["widths"])
@@ -106,7 +106,8 @@ def _image_shape(width: int) -> tuple[int, int] | None:
 # The decision surface.
 
 
-def _write_surface(path: Path, learner: Learner, points: np.ndarray | None) -> None:
+def write_surface(path: Path, learner: Learner, points: np.ndarray | None) -> None:
+    """What a model of two features predicts everywhere, and its points, in the units of the data."""
     low, high = _region(learner, points)
     axes = [np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)

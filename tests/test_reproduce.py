@@ -1,0 +1,273 @@
+"""The papers' items: every file is sound, verdicts are as stated, the quick form comes out in time."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kernelstream import ALGORITHMS
+from kernelstream.cli import app
+from kernelstream.datasets import DATASETS
+from kernelstream.papers import ItemError, find, items, names
+from kernelstream.papers.items import DataSet, Item, Published
+from kernelstream.papers.pages import comma_separated, markdown, write_page, write_result
+from kernelstream.papers.results import (
+    AGREES,
+    BETTER,
+    DIFFERS,
+    NO_DATA,
+    NOT_RUN,
+    UNPUBLISHED,
+    Result,
+    check_claim,
+    counted,
+    judge,
+    verdict,
+)
+from kernelstream.papers.rows import SEED_OF_TUNED_ROWS, load, orders
+from kernelstream.papers.running import run_item
+from kernelstream.settings import spec_from
+from kernelstream.sources.generators import GENERATED
+
+EVERY = names()
+WANTED = {
+    "lsokl": {*(f"table-{n}" for n in (3, 5, 7, 9)), *(f"figure-{n}" for n in range(1, 7))},
+    "bogd": {"table-2", "table-3"},
+    "rrf": {"table-1", "table-2", "figure-1", "figure-2"},
+    "polk": {"table-2", "table-3", *(f"figure-{n}" for n in range(2, 11))},
+    "avm": {"table-3", "table-4", "table-5", *(f"figure-{n}" for n in range(2, 10))},
+}
+
+
+# The files.
+
+
+def test_every_table_and_figure_of_the_papers_is_there():
+    missing = {f"{paper}/{name}" for paper, wanted in WANTED.items() for name in wanted} - set(EVERY)
+    assert not missing
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_an_item_says_all_that_running_it_needs(path):
+    item = find(path)
+    assert item.title and item.entrants and item.data
+    for entrant in item.entrants:
+        if entrant.algorithm is None:
+            continue
+        assert entrant.algorithm in ALGORITHMS
+        for data in item.data:
+            if data.absent is None:
+                assert data.task in spec_from(entrant.algorithm, item.settings_of(entrant, data)).tasks
+    for data in item.data:
+        assert set(data.set) <= {"all", *(entrant.label for entrant in item.entrants)}
+        name = data.source.partition("/")[0].partition(":")[0]
+        assert data.absent or name in DATASETS or name in GENERATED or name.startswith("brodatz-textons")
+    if item.kind == "table":
+        assert item.published and item.settings_source
+        shown = {(data.label, entrant.label) for data in item.data for entrant in item.entrants}
+        assert set(item.published) <= shown and set(item.explained) <= set(item.published)
+        for cell in item.published.values():
+            assert cell.value is None or (math.isfinite(cell.value) and (cell.sd is None or cell.sd >= 0))
+
+
+@pytest.mark.parametrize("paper", items.papers())
+def test_the_claims_of_a_paper_are_about_its_tables(paper):
+    claims = items.claims(paper)
+    assert claims
+    for claim in claims:
+        item = find(f"{paper}/{claim['table']}")
+        labels = {entrant.label for entrant in item.entrants}
+        named = {*claim.get("better", ()), *claim.get("than", ())}
+        for pair in (claim.get(kind) for kind in ("near", "smaller", "faster")):
+            named |= {pair["left"], pair["right"]} if pair else set()
+        assert named and named <= labels, claim["text"]
+
+
+def test_a_file_that_cannot_be_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(items, "FOLDER", tmp_path)
+    (tmp_path / "paper").mkdir()
+    file = tmp_path / "paper" / "table-1.toml"
+    good = 'title = "t"\n[settings]\nsource = "s"\n[learners.A]\nalgorithm = "rbp"\n[data.d]\nsource = "german"\n'
+    file.write_text(good)
+    assert find("paper/table-1").title == "t"
+    bad = {
+        "unknown keys": 'colour = "red"\n' + good,
+        "must be one of table": 'kind = "poem"\n' + good,
+        "not among its data": good + "[published.d]\nB = [1.0]\n",
+        "needs a source": good + "[data.e]\nrows = 3\n",
+        "needs one of algorithm": good + "[learners.B]\nset = []\n",
+        "where its settings come from": good.replace('source = "s"', ""),
+        "table-1.toml": good + "[[[",
+    }
+    for words, text in bad.items():
+        file.write_text(text)
+        with pytest.raises(ItemError, match=words.replace("[", r"\[")):
+            find("paper/table-1")
+    with pytest.raises(ItemError, match="there is no item"):
+        find("paper/table-9")
+
+
+# Verdicts.
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "published", "word"),
+    [
+        (30.0, 0.1, Published(31.0, 0.1), AGREES),  # 3.3 %
+        (25.0, 0.1, Published(31.0, 0.1), BETTER),
+        (35.0, 0.1, Published(31.0, 0.1), DIFFERS),
+        (35.0, 1.0, Published(31.0, 1.0), AGREES),  # 2.8 combined deviations
+        (35.0, 0.0, Published(31.0), DIFFERS),
+        (math.inf, 0.0, Published(31.0), DIFFERS),
+    ],
+)
+def test_a_cell_agrees_within_deviations_or_five_percent_or_if_it_is_better(mean, sd, published, word):
+    assert judge(mean, sd, published) == word
+
+
+def test_a_larger_accuracy_is_better():
+    assert judge(95.0, 0.0, Published(80.0), larger_is_better=True) == BETTER
+    assert judge(70.0, 0.0, Published(80.0), larger_is_better=True) == DIFFERS
+
+
+TOY = """
+title = "toy"
+metric = "mistake_rate"
+percent = true
+runs = 3
+[settings]
+source = "made up"
+[learners.RBP]
+algorithm = "rbp"
+set = ["budget=20", "kernel.sigma=8"]
+[learners.FOGD]
+algorithm = "fogd"
+set = ["n_components=50", "kernel.sigma=8"]
+[learners.Wild]
+algorithm = "ogd"
+set = ["kernel=polynomial", "kernel.degree=5", "kernel.gamma=100", "learning_rate=1e9", "loss=squared-hinge"]
+[learners.SGD]
+baseline = "rbfsampler-sgd"
+set = ["n_components=50", "gamma=0.01"]
+[learners.IVM]
+absent = "nobody has one"
+[data.cancer]
+source = "breast-cancer"
+scale = "standard"
+rows = 569
+tuned_rows = 69
+quick = true
+[data.lost]
+absent = "it was never published"
+[published.cancer]
+RBP = [8.0, 1.0, 0.1, 20]
+FOGD = [1.0, 0.1]
+IVM = [5.0]
+[published.lost]
+RBP = [8.0, 1.0]
+[explained.cancer]
+FOGD = "the toy's number is made up"
+"""
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch) -> Item:
+    folder = tmp_path / "papers"
+    (folder / "toy").mkdir(parents=True)
+    (folder / "toy" / "table-1.toml").write_text(TOY)
+    (folder / "toy" / "figure-1.toml").write_text('title = "c"\nkind = "convergence"\nlike = "table-1"\n')
+    sweep = 'title = "s"\nkind = "sweep"\nlike = "table-1"\nparameter = "budget"\nvalues = [0.5, 1]\n'
+    sweep += 'label = "rho"\nscale_of = {budget = 40}\nonly_learners = ["RBP"]\n'
+    (folder / "toy" / "figure-2.toml").write_text(sweep)
+    claim = '[[claim]]\ntext = "{}"\ntable = "table-1"\nbetter = ["{}"]\nthan = ["{}"]\n'
+    claims = claim.format("features win", "FOGD", "RBP") + claim.format("points win", "RBP", "FOGD")
+    claims += '[[claim]]\ntext = "small"\ntable = "table-1"\nsmaller = {left = "RBP", right = "FOGD", times = 2}\n'
+    (folder / "toy" / "claims.toml").write_text(claims)
+    monkeypatch.setattr(items, "FOLDER", folder)
+    return find("toy/table-1")
+
+
+def test_a_table_is_run_judged_and_written(toy, tmp_path):
+    result = run_item(toy, runs=2, jobs=1)
+    rows = load(toy.data[0])
+    cell = result.cell("cancer", "RBP")
+    assert len(cell.values) == 2 and cell.size == 20 and "budget=20" in cell.settings
+    # The rows that tuning used are left out.
+    tuned = np.random.default_rng(SEED_OF_TUNED_ROWS).permutation(569)[:69]
+    for order in orders(toy.data[0], rows, 2):
+        assert len(order) == 500 and not set(order) & set(tuned)
+    words = {(c.data, c.learner): verdict(toy, c) for c in result.cells}
+    assert words == {
+        ("cancer", "RBP"): words["cancer", "RBP"],
+        ("cancer", "FOGD"): DIFFERS,
+        ("cancer", "Wild"): UNPUBLISHED,
+        ("cancer", "SGD"): UNPUBLISHED,
+        ("cancer", "IVM"): NOT_RUN,
+        **{("lost", name): NO_DATA for name in ("RBP", "FOGD", "Wild", "SGD")},
+        ("lost", "IVM"): NOT_RUN,
+    }
+    assert math.isinf(result.cell("cancer", "Wild").mean)  # it diverged, and the others went on
+    assert sum(counted(toy, result).values()) == 10
+    assert check_claim(toy, result, items.claims("toy")[0])[0] is True
+    assert check_claim(toy, result, items.claims("toy")[1])[0] is False
+    assert check_claim(toy, result, items.claims("toy")[2])[0] is True
+    text = markdown(toy, result)
+    for expected in ("nobody has one (5.00)", "it was never published", "the toy's number is made up", "diverged"):
+        assert expected in text
+    assert comma_separated(toy, result).count("\n") == 11
+    written = write_result(tmp_path / "out", toy, result)
+    assert [path.suffix for path in written] == [".json", ".md", ".csv", ".png"]
+    again = Result.load(written[0])
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == written[0].read_text()
+    assert [cell.mean for cell in again.cells if cell.values] == [cell.mean for cell in result.cells if cell.values]
+    page = write_page(tmp_path / "out").read_text()
+    assert "features win | table-1 | yes" in page and "points win | table-1 | **no**" in page
+    assert "Not run so far: toy/figure-1, toy/figure-2." in page
+
+
+@pytest.mark.parametrize(("name", "n_cells"), [("figure-1", 10), ("figure-2", 3)])
+def test_figures_are_drawn_from_the_same_cells(toy, tmp_path, name, n_cells):
+    item = find(f"toy/{name}")
+    result = run_item(item, runs=2, jobs=1)
+    assert len(result.cells) == n_cells
+    assert write_result(tmp_path, item, result)[-1].suffix == ".png"
+    if name == "figure-2":
+        assert [cell.size for cell in result.cells if cell.values] == [20, 40]
+    else:
+        curve = result.cell("cancer", "RBP").curve
+        assert [point[0] for point in curve][-1] == 500 and len(curve) > 20
+
+
+def test_another_cut_of_the_data_is_refused(toy):
+    with pytest.raises(ItemError, match="another cut"):
+        load(DataSet("cancer", "breast-cancer", rows=600))
+
+
+# The command.
+
+
+def test_the_list_shows_what_is_at_hand(toy):
+    answer = CliRunner().invoke(app, ["reproduce"])
+    assert answer.exit_code == 0 and "toy/table-1" in answer.stdout and "cancer" in answer.stdout
+    assert CliRunner().invoke(app, ["reproduce", "nothing"]).exit_code == 2
+
+
+def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(data_directory, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
+    start = time.perf_counter()
+    answer = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--runs", "2", "--out", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    assert time.perf_counter() - start < 180
+    totals = dict.fromkeys((AGREES, BETTER, DIFFERS), 0)
+    for path in EVERY:
+        file = tmp_path / f"{path.replace('/', '-')}.json"
+        if file.exists():
+            counts = counted(find(path), Result.load(file))
+            totals = {word: n + counts[word] for word, n in totals.items()}
+            assert json.loads(file.read_text())["path"] == path
+    agree = totals[AGREES] + totals[BETTER]
+    assert agree >= 0.9 * (agree + totals[DIFFERS]) and agree > 50
