@@ -5,6 +5,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
+
+from kernelstream.sources import open_source
+from kernelstream.sources.writers import convert
 
 from .measure import Figure, data_directory, in_turns, ratio, seconds
 
@@ -53,13 +57,18 @@ print(learner.n_seen, (kilobytes("VmHWM") - before) / 1024)
 
 def memory() -> list[Figure]:
     path = data_directory() / "flights-2001h1-3m" / "flights-2001h1-3m.all.npz"
-    rows, megabytes = process("-c", MEMORY, str(path)).split()
-    used = float(megabytes)
-    return [
-        Figure(
-            f"peak memory above the imports, {int(rows):,} rows streamed", f"**{used:.0f} MB**", "< 300 MB", used < 300
-        )
-    ]
+    figures = []
+    with tempfile.TemporaryDirectory() as directory:
+        for suffix in (".npz", ".parquet", ".libsvm"):
+            file = path
+            if suffix != path.suffix:
+                file = Path(directory) / f"flights{suffix}"
+                convert(open_source(path), file)
+            rows, megabytes = process("-c", MEMORY, str(file)).split()
+            used = float(megabytes)
+            what = f"peak memory above the imports, {int(rows):,} rows streamed from {suffix}"
+            figures.append(Figure(what, f"**{used:.0f} MB**", "< 300 MB", used < 300))
+    return figures
 
 
 BENCHMARKS = {"imports": imports, "first-result": first_result, "memory": memory}

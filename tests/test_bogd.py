@@ -133,21 +133,22 @@ def test_table_3_comes_out_within_two_standard_deviations(data_directory, data, 
     assert abs(np.mean(rates) - published) <= 2 * deviation, f"{np.mean(rates):.2f} +- {np.std(rates):.2f}"
 
 
-# sampling="oldest", LSOKL's variant.
+# LSOKL's variants.
 
-OLDEST = BOGD(sampling="oldest")
+VARIANTS = {"oldest": BOGD(sampling="oldest"), "all": BOGD(sampling="uniform", clipping="all")}
 
 
 @pytest.mark.parametrize(
     ("law", "case"),
     [
-        pytest.param(law, case, id=f"{law}-{case}")
+        pytest.param(law, case, id=f"{variant}-{law}-{case}")
+        for variant, spec in VARIANTS.items()
         for law in laws.ALGORITHM_LAWS
-        for case in laws.selection(OLDEST)
+        for case in laws.selection(spec)
         if laws.applies(law, case) and law != "merge_refuses_strangers"
     ],
 )
-def test_dropping_the_oldest_obeys_the_laws(law, case):
+def test_the_variants_obey_the_laws(law, case):
     laws.ALGORITHM_LAWS[law](case)
 
 
@@ -162,3 +163,19 @@ def test_the_oldest_goes_and_the_others_stay_as_they_are():
         assert {tuple(p) for p in points} == set(seen[-5:])
     assert len(seen) > 20
     assert np.allclose(np.abs(learner.attributes["coef"]), 0.1)
+
+
+def test_clipping_all_scales_every_term_by_what_the_largest_needs():
+    spec = BOGD(KERNEL, learning_rate=0.1, budget=5, sampling="uniform", largest=1.2, clipping="all")
+    learner = Learner(spec, Binary([0, 1]), dtype="float64")
+    ratios, before, points = [], np.zeros(0), None
+    for x, y in zip(X, Y, strict=True):
+        learner.learn(x[None], [y])
+        sizes = np.abs(learner.attributes["coef"][:, 0])
+        if len(before) == 5 and not np.array_equal(sizes, before):
+            kept = [i for i in range(5) if np.array_equal(learner.attributes["points"][i], points[i])]
+            ratios.append(sizes[kept] / before[kept])
+            assert sizes.max() <= 0.12 * (1 + 1e-12)
+        before, points = sizes, learner.attributes["points"]
+    assert len(ratios) > 20 and all(np.allclose(r, r[0]) for r in ratios)
+    assert min(r[0] for r in ratios) == pytest.approx(1.0) and max(r[0] for r in ratios) > 1.1

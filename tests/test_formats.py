@@ -26,6 +26,7 @@ from kernelstream.sources.columns import ColumnOptions
 from kernelstream.sources.delimited import DelimitedSource
 from kernelstream.sources.formats import FORMATS, SUFFIXES
 from kernelstream.sources.writers import convert
+from kernelstream.survey import survey
 
 ROOT = Path(__file__).parents[1]
 COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
@@ -299,6 +300,52 @@ def test_a_header_above_words_is_seen_and_a_doubtful_one_refused(tmp_path):
     with pytest.raises(SourceError, match="header=True or header=False"):
         rows("color,size,y\nred,big,yes\n")
     assert rows("color,size,y\nred,big,yes\n", header=True) == 1
+
+
+# Rows without labels
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".npy"])
+def test_without_a_label_every_column_is_a_feature_and_labels_are_nan(tmp_path, suffix):
+    X, y = load_diabetes(return_X_y=True)
+    path = tmp_path / f"rows{suffix}"
+    convert(ArraySource(X, y), path)
+    for block_rows in (100, 1000):
+        rows, labels = whole(open_file(path, label=None, block_rows=block_rows))
+        assert np.array_equal(rows, np.column_stack([X, y]))
+        assert labels.dtype == np.float64 and len(labels) == len(y) and np.isnan(labels).all()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".npy"])
+def test_one_column_without_a_label_is_enough(tmp_path, suffix):
+    path = tmp_path / f"one{suffix}"
+    frame = pd.DataFrame({"x": [1.5, 2.0]})
+    {".csv": lambda: frame.to_csv(path, index=False), ".parquet": lambda: frame.to_parquet(path),
+     ".arrow": lambda: frame.to_feather(path), ".npy": lambda: np.save(path, frame.to_numpy())}[suffix]()  # fmt: skip
+    assert whole(open_file(path, label=None))[0].tolist() == [[1.5], [2.0]]
+    with pytest.raises(SourceError, match="label"):
+        list(open_file(path))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+def test_rows_to_predict_have_the_columns_of_the_encoding(tmp_path, suffix):
+    learned = open_file(table_file(tmp_path, suffix), label="label", categorical="onehot", missing="mean")
+    X, _ = whole(learned)
+    frame = pd.DataFrame(TABLE).iloc[[0, 2]].drop(columns="label")
+    path = tmp_path / f"unlabelled{suffix}"
+    {".csv": lambda: frame.to_csv(path, index=False), ".parquet": lambda: frame.to_parquet(path),
+     ".feather": lambda: frame.reset_index(drop=True).to_feather(path)}[suffix]()  # fmt: skip
+    rows, labels = whole(open_file(path, label=None, encoding=learned.encoding))
+    assert np.array_equal(rows, X[[0, 2]]) and np.isnan(labels).all()
+    with pytest.raises(SourceError, match=r"'label'\], those of the encoding are \["):
+        list(open_file(table_file(tmp_path, suffix), label=None, encoding=learned.encoding, missing="mean"))
+
+
+@pytest.mark.parametrize("options", [{}, {"task": "regression"}, {"scale": "standard"}])
+def test_nothing_is_found_out_about_rows_without_labels(tmp_path, options):
+    path = written(tmp_path / "a.csv", "a,b\n1,2\n3,4\n")
+    with pytest.raises(ValueError, match=r"^a has no labels in rows 0 to 1 .*name the label's column"):
+        survey(open_file(path, label=None), **options)
 
 
 # Missing values

@@ -24,12 +24,14 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from kernelstream.sources import (
     ArraySource,
+    ChainedSource,
     DelimitedSource,
     LibsvmSource,
     NpzSource,
     Scaled,
     Scaling,
     Shuffled,
+    Source,
     SourceError,
     fit_scaling,
     open_source,
@@ -273,6 +275,23 @@ def test_a_word_label_behind_the_first_block_is_skipped_too(tmp_path):
     assert whole(source)[1].tolist() == [1, -1, 1, 1, -1] and source.skipped == 1
     assert "line 5, column 1: the label 'cat' is not a number" in source.notices[0]
     assert whole(source)[1].tolist() == [1, -1, 1, 1, -1] and source.skipped == 1
+
+
+@pytest.mark.parametrize("suffix", [".libsvm", ".csv"])
+def test_a_stray_word_among_the_first_labels_is_skipped_where_rows_may_be(tmp_path, suffix):
+    row = {".libsvm": "{} 1:{}\n", ".csv": "{1},0,{0}\n"}[suffix]
+    lines = [row.format(number % 2, number + 1) for number in range(500)]
+    bad = {7: row.format("oops", 8), 50: row.format(1, "x"), 400: row.format("oops", 401)}
+    mixed = "".join(bad.get(number, line) for number, line in enumerate(lines))
+    good = "".join(line for number, line in enumerate(lines) if number not in bad)
+    source = open_source(write(tmp_path / f"a{suffix}", mixed.encode()), on_error="skip", block_rows=450)
+    for _ in range(2):
+        assert same(whole(source), whole(open_source(write(tmp_path / f"good{suffix}", good.encode()))))
+        assert source.skipped == 3 and source.notices[0].startswith("3 rows could not be read")
+    words = write(tmp_path / f"words{suffix}", "".join([*lines[:97], bad[7], bad[400]]).encode())
+    for on_error in ("stop", "skip"):
+        source = open_source(words, on_error=on_error)
+        assert whole(source)[1].tolist()[-2:] == ["oops"] * 2 and source.skipped == 0, "more than one in a hundred"
 
 
 def test_query_groups_are_ignored_with_a_notice(tmp_path):
@@ -599,19 +618,25 @@ def shuffle_inputs():
             "empty": (sp.csr_array((100, 3)), np.arange(100.0))}  # fmt: skip
 
 
+def spooled(X, y, **options):
+    """Arrays that a shuffle does not see as such."""
+    return ChainedSource([ArraySource(X, y, **options)])
+
+
+@pytest.mark.parametrize("served_by", [ArraySource, spooled])
 @pytest.mark.parametrize("name", ["dense", "words", "sparse", "empty"])
-def test_shuffled_is_one_permutation_whatever_the_blocks(name):
+def test_shuffled_is_one_permutation_whatever_the_blocks(name, served_by):
     X, y = shuffle_inputs()[name]
     order = np.random.default_rng(5).permutation(100)
     expected = (X.toarray() if sp.issparse(X) else X)[order], y[order]
     for read, served in ((1, 100), (7, 13), (100, 1)):
-        shuffled = Shuffled(ArraySource(X, y, block_rows=read), 5, block_rows=served)
+        shuffled = Shuffled(served_by(X, y, block_rows=read), 5, block_rows=served)
         assert same(whole(shuffled), expected) and same(whole(shuffled), expected)
         assert shuffled.n_rows == 100 and shuffled.progress() == 1.0
         block = next(iter(shuffled))[0]
         assert type(block) is (sp.csr_array if sp.issparse(X) else np.ndarray)
         assert not sp.issparse(X) or (block.has_sorted_indices and block.indices.dtype == np.int32)
-    assert not np.array_equal(whole(Shuffled(ArraySource(X, y), 6))[1], expected[1])
+    assert not np.array_equal(whole(Shuffled(served_by(X, y), 6))[1], expected[1])
 
 
 def test_shuffled_text_has_the_final_width_everywhere(tmp_path):
@@ -621,7 +646,7 @@ def test_shuffled_text_has_the_final_width_everywhere(tmp_path):
 
 def test_shuffled_removes_its_files(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    shuffled = Shuffled(ArraySource(*shuffle_inputs()["sparse"]), 0, block_rows=10)
+    shuffled = Shuffled(spooled(*shuffle_inputs()["sparse"]), 0, block_rows=10)
     list(shuffled)
     assert list(tmp_path.iterdir()) == []
     abandoned = iter(shuffled)
@@ -633,10 +658,15 @@ def test_shuffled_removes_its_files(tmp_path, monkeypatch):
 
 
 def test_shuffled_refuses_blocks_that_do_not_agree():
-    class Moody(ArraySource):
+    class Moody(Source):
+        name = "moody"
+
         def __iter__(self):
-            yield self.X, self.y
-            yield self.X[:, :1], self.y
+            yield np.ones((2, 2)), np.ones(2)
+            yield np.ones((2, 1)), np.ones(2)
+
+        def progress(self):
+            return None
 
     with pytest.raises(ValueError, match="from row 2 on"):
-        list(Shuffled(Moody(np.ones((2, 2)), [1, 2]), 0))
+        list(Shuffled(Moody(), 0))

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 
@@ -24,9 +25,12 @@ from kernelstream.sources import (
     Hyperplane,
     LibsvmSource,
     ReadAhead,
+    Scaled,
+    Shuffled,
     Source,
     SourceError,
     StandardInput,
+    fit_scaling,
     open_source,
 )
 
@@ -132,6 +136,83 @@ def test_a_chain_collects_what_its_parts_skipped_and_noticed(tmp_path):
     with contextlib.closing(iter(source)) as rows:
         next(rows)
     assert source.skipped == 1
+
+
+PARTS = [
+    "color,x,size,y\nred,1,big,yes\nblue,,small,no\n",
+    "color,x,size,y\n",
+    "color,x,size,y\n7,,big,1\ngreen,5,big,no\nblue,,7,yes\n",
+    "red,3,small,no\nteal,4,big,yes\n",
+]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+@pytest.mark.parametrize("categorical", ["onehot", "hash"])
+@pytest.mark.parametrize("block_rows", [1, 2, 100])
+def test_a_chain_of_tables_equals_the_tables_put_together(tmp_path, suffix, categorical, block_rows):
+    pack = gzip.compress if suffix.endswith(".gz") else bytes
+    for number, part in enumerate(PARTS):
+        write(tmp_path / "parts" / f"{number}{suffix}", pack(part.encode()))
+    together = PARTS[0] + "".join(part.removeprefix("color,x,size,y\n") for part in PARTS[1:])
+    options = {"categorical": categorical, "missing": "mean", "block_rows": block_rows}
+    one = open_source(write(tmp_path / f"one{suffix}", pack(together.encode())), **options)
+    chain = open_source(tmp_path / "parts", **options)
+    for _ in range(2):
+        assert same(whole(chain), whole(one)) and chain.encoding == one.encoding is not None
+    assert same(whole(open_source(tmp_path / "parts", **options | {"encoding": one.encoding})), whole(one))
+    later = chain.sources[2]
+    alone = open_source(tmp_path / "parts" / f"2{suffix}", **options)
+    assert same(whole(later), whole(alone)), "a part read by itself does not know of the others"
+
+
+def test_a_chain_of_parquet_files_shares_its_categories(tmp_path):
+    words = [["red", "blue"], ["green", "red"], ["blue", "teal"]]
+    for number, colors in enumerate(words):
+        table = pa.table({"color": colors, "x": [1.0, 2.0], "y": [0, 1]})
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet")
+    source = open_source(tmp_path, categorical="onehot")
+    X, _ = whole(source)
+    order = [category for _, category in source.encoding["categories"]]
+    assert order == ["red", "blue", "green", "teal"]
+    assert [order[place] for place in X[:, 1:].argmax(axis=1)] == [word for colors in words for word in colors]
+
+
+def test_tables_whose_columns_differ_are_not_chained(tmp_path):
+    write(tmp_path / "a.csv", b"color,x,y\nred,1,0\n")
+    write(tmp_path / "b.csv", b"color,z,y\nred,1,0\n")
+    with pytest.raises(
+        SourceError, match=r"b\.csv: the numeric columns are \['z'\], those of a\.csv above it are \['x'\]"
+    ):
+        list(open_source(tmp_path, categorical="onehot"))
+    write(tmp_path / "a.csv", b"1,2,0\n")
+    write(tmp_path / "b.csv", b"1,2,3,0\n")
+    with pytest.raises(
+        SourceError, match=r"b\.csv: the rows have 3 numbers, those of a\.csv above it 2; give the file"
+    ):
+        list(open_source(tmp_path, missing="mean"))
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [ReadAhead, lambda source: Shuffled(source, 0), lambda source: Scaled(source, fit_scaling(source, "minmax"))],
+    ids=["ReadAhead", "Shuffled", "Scaled"],
+)
+def test_a_derived_source_tells_what_its_source_tells(tmp_path, derived):
+    path = write(tmp_path / "a.csv", b"color,x,y\nred,1,0\nred,bad,1\nblue,2,1\n")
+    source = open_source(path, categorical="onehot", categorical_columns=["color"], on_error="skip")
+    made = derived(source)
+    assert len(whole(made)[1]) == 2
+    assert made.skipped == 1 and len(made.notices) == 1 and "line 3" in made.notices[0]
+    assert made.encoding == source.encoding and len(made.encoding["categories"]) == 2
+    assert made.restartable and made.name == "a" and made.progress() == 1.0
+    assert not derived(OnlyOnce()).restartable
+
+
+class OnlyOnce(ArraySource):
+    restartable = False
+
+    def __init__(self):
+        super().__init__(np.ones((2, 1)), [0, 1])
 
 
 # Reading ahead
@@ -273,6 +354,14 @@ def test_standard_input_may_be_csv():
     assert output(FEW_ROWS + b"5,x,1\n6,7,1", "csv")[0] == ["(3, 2) [0.0, 1.0, 1.0]"]
 
 
+def test_standard_input_tells_its_encoding_and_may_have_no_labels(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"color,x\nred,1\nblue,2\n")))
+    source = open_source("-", format="csv", categorical="onehot", label=None, header=None)
+    X, y = whole(source)
+    assert X.tolist() == [[1, 1, 0], [2, 0, 1]] and np.isnan(y).all()
+    assert source.encoding["categories"] == [["color", "red"], ["color", "blue"]]
+
+
 def test_standard_input_reports_what_it_skipped():
     lines, _ = output(b"bad bad\n" + SOME_TEXT, after="print(source.skipped, source.notices, source.progress())")
     assert lines[0].startswith("(4, 4)") and lines[1].startswith("1 (") and "standard input, line 1" in lines[1]
@@ -310,6 +399,23 @@ def test_a_live_pipe_is_served_as_its_rows_arrive():
         process.stdin.close()
         blocks = process.stdout.read().splitlines()
         assert 2 <= len(blocks) < 20, "a steady trickle is served too, some rows at a time"
+        assert process.wait(30) == 0
+
+
+def test_a_live_csv_is_served_as_its_rows_arrive():
+    with reader("csv", block_rows=1000) as process:
+        send(process, FEW_ROWS)
+        assert process.stdout.readline() == b"(2, 2) [0.0, 1.0]\n"
+        start = time.perf_counter()
+        send(process, b"5,6,0\n7,8,1\n9,")
+        assert process.stdout.readline() == b"(2, 2) [0.0, 1.0]\n", "half a line waits for its other half"
+        send(process, b"10,1\nx,1,1\n")
+        assert process.stdout.readline() == b"(1, 2) [1.0]\n"
+        assert time.perf_counter() - start < 5
+        send(process, b"1,1,0\n" * 2500)
+        process.stdin.close()
+        sizes = [int(line[1:].partition(b",")[0]) for line in process.stdout.read().splitlines()]
+        assert sum(sizes) == 2500 and max(sizes) == 1000, "what comes at once is served in whole blocks"
         assert process.wait(30) == 0
 
 

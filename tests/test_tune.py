@@ -68,6 +68,21 @@ def test_the_outcome_depends_on_the_seed_and_not_on_the_number_of_processes():
     assert alone.trials != other.trials
 
 
+def test_a_search_with_processes_can_be_left_and_begun_again():
+    X, y = shuffled("digits")
+    X, y = np.tile(X, (3, 1)).astype(np.float32), np.tile(y, 3)
+    assert X.nbytes > 2**20, "large enough to be mapped by the processes"
+
+    def leave(trial):
+        raise KeyboardInterrupt
+
+    options = {"trials": 4, "settings": ["n_components=30"]}
+    with pytest.raises(KeyboardInterrupt):
+        tune("fogd", X, y, TASKS["digits"], jobs=2, on_trial=leave, **options)
+    alone, together = (tune("fogd", X, y, TASKS["digits"], jobs=jobs, **options) for jobs in (1, 2))
+    assert outline(alone) == outline(together)
+
+
 def test_halving_gives_more_rows_to_fewer_trials_and_the_defaults_stay():
     assert plan(32, 10_000) == [(32, 370), (12, 1111), (5, 3333), (3, 10_000)]
     assert plan(9, 500) == [(9, 500)]

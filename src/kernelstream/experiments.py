@@ -44,7 +44,8 @@ def holdout(
 ) -> Trace:
     """Learn from one source, `passes` times, and be judged on another at each checkpoint and at the end.
 
-    Rows count on through the passes. The metrics of the checkpoints are those of all test rows.
+    Rows count on through the passes. The metrics of the checkpoints are those of all test rows; between two of them
+    `last` has none.
     """
     if passes < 1:
         raise ValueError(f"passes={passes} must be at least 1.")
@@ -70,9 +71,11 @@ def holdout(
             rows += len(y)
             if rows in marks:
                 judge()
+            else:
+                trace.last = Checkpoint(rows, {}, {}, seconds, 0.0, model.size, model.n_bytes)
             if on_block is not None:
                 on_block(trace)
-    if not trace.checkpoints or trace.last.rows < rows:
+    if not trace.checkpoints or trace.checkpoints[-1].rows < rows:
         judge()
     return trace
 

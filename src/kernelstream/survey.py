@@ -25,6 +25,7 @@ from .sources import (
     StandardInput,
     fit_scaling,
 )
+from .sources.base import DerivedSource
 from .sources.transform import ONLINE
 from .tasks import Binary, Multiclass, Regression, Task, classification
 
@@ -94,12 +95,11 @@ def survey(
     return Survey(verdict, labels.reason, watched.sparse, scaling, scale == ONLINE, growing)
 
 
-class _Watched(Source):
+class _Watched(DerivedSource):
     """A source whose labels are looked at as they pass by."""
 
     def __init__(self, source: Source, labels: "_Labels", on_block: Callable[[int], None] | None):
-        self.source = source
-        self.name = source.name
+        super().__init__(source)
         self.labels = labels
         self.sparse = False
         self.on_block = on_block
@@ -107,13 +107,15 @@ class _Watched(Source):
     def __iter__(self) -> Iterator[LabelledBlock]:
         for X, y in self.source:
             self.sparse = issparse(X)
+            if y.dtype.kind == "f" and np.isnan(y).all():
+                raise ValueError(
+                    f"{self.name} has no labels in rows {self.labels.n} to {self.labels.n + len(y) - 1} (all are NaN), "
+                    "and there is nothing to learn without; name the label's column."
+                )
             self.labels.add(y)
             if self.on_block is not None:
                 self.on_block(self.labels.n)
             yield X, y
-
-    def progress(self) -> float | None:
-        return self.source.progress()
 
 
 class _Labels:

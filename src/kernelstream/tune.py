@@ -11,10 +11,8 @@ import math
 import os
 import time
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,7 +92,6 @@ def tune(
     settings: what is not searched. metric: a name (the headline of `default_metrics`). jobs: processes; None means all
     cores when the work is worth starting them, else none besides this one.
     on_trial: called after each trial of each round, in an order that does not depend on `jobs`.
-    Processes import the script that calls this: it must do so under ``if __name__ == "__main__":``.
     """
     if trials < 1 or (jobs is not None and jobs < 1):
         raise ValueError(f"trials={trials} and jobs={jobs} must be at least 1.")
@@ -117,19 +114,20 @@ def tune(
         _, seconds, _ = _measured(work, (chosen[0], rounds[0][1]))
         expected = seconds / rounds[0][1] * sum(count * given for count, given in rounds)
         jobs = _cores() if expected > _WORTH_PROCESSES else 1
-    with _workers(work, min(jobs, len(chosen)), chosen[0]) as measure:
-        for count, given in rounds:
-            for i in alive[count:]:
-                table[i] = table[i]._replace(outcome=HALVED)
-            alive = alive[:count]
-            for i, (value, seconds, outcome) in zip(alive, measure([(chosen[i], given) for i in alive]), strict=True):
-                table[i] = Trial(chosen[i], given, value, table[i].seconds + seconds, outcome)
-                if on_trial is not None:
-                    on_trial(table[i])
-            # The defaults come first, so that no cut removes them.
-            alive = sorted(
-                (i for i in alive if table[i].outcome != DIVERGED), key=lambda i: (i > 0, sign * table[i].value, i)
-            )
+    jobs = min(jobs, len(chosen))
+    for count, given in rounds:
+        for i in alive[count:]:
+            table[i] = table[i]._replace(outcome=HALVED)
+        alive = alive[:count]
+        answers = _answers(work, [(chosen[i], given) for i in alive], jobs)
+        for i, (value, seconds, outcome) in zip(alive, answers, strict=True):
+            table[i] = Trial(chosen[i], given, value, table[i].seconds + seconds, outcome)
+            if on_trial is not None:
+                on_trial(table[i])
+        # The defaults come first, so that no cut removes them.
+        alive = sorted(
+            (i for i in alive if table[i].outcome != DIVERGED), key=lambda i: (i > 0, sign * table[i].value, i)
+        )
     searched = {name: str(found) for name, found in ranges.items()}
     winner = min(table, key=lambda trial: (trial.outcome == DIVERGED, -trial.rows, sign * trial.value))
     return Tuned(algorithm, task.name, names[0], seed, list(winner.settings), winner.value, table, searched)
@@ -166,33 +164,23 @@ def _measured(work: _Work, question: _Question) -> _Answer:
     return (work.worst if math.isnan(value) else value), trace.last.seconds, FINISHED
 
 
-_work: _Work  # of a worker process
-
-
-def _begin(work: _Work) -> None:
-    global _work
-    _work = work
-
-
-def _answer(question: _Question) -> _Answer:
-    return _measured(_work, question)
-
-
-@contextmanager
-def _workers(
-    work: _Work, jobs: int, first: tuple[str, ...]
-) -> Iterator[Callable[[list[_Question]], Iterator[_Answer]]]:
-    """A function that answers questions in their order, with so many processes."""
+def _answers(work: _Work, questions: list[_Question], jobs: int) -> Iterator[_Answer]:
+    """The answers in the order of the questions, from so many processes; the arrays of `work` are mapped by them."""
     if jobs == 1:
-        yield lambda questions: (_measured(work, question) for question in questions)
+        yield from (_measured(work, question) for question in questions)
         return
-    _measured(work, (first, 1))  # compiles: the workers take what they run from the cache
-    # Forking a process that has threads can stop it for good.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (work,))
+    from joblib import Parallel, delayed
+
+    _measured(work, (questions[0][0], 1))  # compiles: the workers take what they run from the cache
+    answers = Parallel(n_jobs=jobs, return_as="generator")(delayed(_measured)(work, question) for question in questions)
     try:
-        yield lambda questions: pool.map(_answer, questions)
+        for answer in answers:  # noqa: UP028  (`yield from` would close it before the warning is silenced)
+            yield answer
     finally:
-        pool.shutdown(cancel_futures=True)
+        with warnings.catch_warnings():
+            # Whoever leaves early means it.
+            warnings.simplefilter("ignore")
+            answers.close()
 
 
 def _cores() -> int:

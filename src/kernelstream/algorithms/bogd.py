@@ -19,8 +19,8 @@ is negative for a coefficient larger than the mean of the others allows: such a 
 shrunk) and the rest are weighted among themselves, until none is negative; the estimate stays unbiased, since that
 holds for any probabilities below 1. A coefficient of 0 gets p_i = 1, at no cost; several share it. A budget of 1 has
 nothing to rescale. sampling="oldest" is what LSOKL runs under this name for multiclass and regression: the oldest
-term is dropped and the others are not rescaled, so that f is biased but cannot grow. LSOKL's script also rescales all
-coefficients by the same factor where eq. 3 clips each; eq. 3 is used here.
+term is dropped and the others are not rescaled, so that f is biased but cannot grow. clipping="all" is what its script
+does for binary tasks, where eq. 3 clips each coefficient: all are scaled by the factor that the largest one needs.
 
 Symbols: B budget, eta learning_rate, lambda regularization, gamma largest.
 """
@@ -46,6 +46,7 @@ from ._expansion import ExpansionAlgorithm
 NOTHING = 1e-290  # sizes that sum to less are all taken as 0: their inverse would not be finite
 UNIFORM, NONUNIFORM, OLDEST = range(3)
 SAMPLING = {"uniform": "bogd", "nonuniform": "bogd++", "oldest": "bogd"}  # in the order of the codes
+CLIPPING = ("each", "all")
 
 
 class BOGDRecord(NamedTuple):
@@ -53,6 +54,7 @@ class BOGDRecord(NamedTuple):
     descent: DescentRecord
     largest: float  # gamma
     sampling: int
+    clip_all: int
 
 
 class BOGDState(NamedTuple):
@@ -76,6 +78,7 @@ class BOGD(Descent, ExpansionAlgorithm):
     budget: int = 200
     sampling: str = "nonuniform"
     largest: float = 10.0
+    clipping: str = "each"
 
     paper: ClassVar[str] = "Zhao et al. 2012"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
@@ -90,6 +93,7 @@ class BOGD(Descent, ExpansionAlgorithm):
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(SAMPLING), sampling=self.sampling)
+        one_of(CLIPPING, clipping=self.clipping)
         positive(largest=self.largest)
 
     @property
@@ -97,8 +101,8 @@ class BOGD(Descent, ExpansionAlgorithm):
         return self.budget
 
     def lower(self, task: str, dtype: Any) -> BOGDRecord:
-        sampling = tuple(SAMPLING).index(self.sampling)
-        return BOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), float(self.largest), sampling)
+        codes = tuple(SAMPLING).index(self.sampling), int(self.clipping == "all")
+        return BOGDRecord(self.kernel.lower(dtype), self.descent(task, dtype), float(self.largest), *codes)
 
     def init(self, shape: Shape) -> BOGDState:
         f, t = super().init(shape)
@@ -182,6 +186,20 @@ def clip(f, i, top):
             f.coef[k, i] *= top / size
 
 
+@inlined
+def common_factor(sizes, chances, n, dropped, shrink, top):
+    """What all terms but the dropped one must be multiplied by, besides shrink / (1 - p_i), for none to exceed `top`.
+
+    The new term never does when gamma is at least 1.
+    """
+    largest = top
+    for i in range(n):
+        size = sizes[i] * shrink / (1.0 - chances[i])
+        if i != dropped and size > largest:
+            largest = size
+    return top / largest
+
+
 @evaluate.register(BOGDRecord)
 def _(record, state, scratch, x, scores):
     expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
@@ -214,9 +232,15 @@ def _(record, state, scratch, x, target, weight, scores):
             slot = draw_slot(state.generator, chances, n)
         chances[slot] = 0.0  # it is replaced below, whatever it is multiplied by
         top = record.largest * eta
-        for i in range(n):
-            factor = shrink / (1.0 - chances[i])
-            chances[i] = factor if sizes[i] * factor <= top else top / sizes[i]
+        if record.clip_all == 1:
+            fit = common_factor(sizes, chances, n, slot, shrink, top)
+            for i in range(n):
+                chances[i] = fit * shrink / (1.0 - chances[i])
+            move *= fit
+        else:
+            for i in range(n):
+                factor = shrink / (1.0 - chances[i])
+                chances[i] = factor if sizes[i] * factor <= top else top / sizes[i]
         for k in range(f.coef.shape[0]):
             coef = f.coef[k]
             for i in range(n):

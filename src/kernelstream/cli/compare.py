@@ -14,7 +14,17 @@ from ..report.live import ProgressLine
 from ..report.tables import traces_table
 from ..settings import spec_from
 from . import options as o
-from .opening import ahead, algorithm_names, chosen_metrics, contestants, opened, say, shared_settings, surveyed
+from .opening import (
+    ahead,
+    algorithm_names,
+    chosen_metrics,
+    contestants,
+    opened,
+    refuse_a_second_pass,
+    say,
+    shared_settings,
+    surveyed,
+)
 from .output import Outputs
 
 
@@ -51,9 +61,10 @@ def compare(
     report: o.ReportFile = None,
     **reading: Any,
 ) -> None:
-    """Learn with several algorithms side by side from one reading of the data, and show which does best.
+    """Run several learners over one reading of the data.
 
-    Estimators of scikit-learn that have partial_fit and models of River are taken too; they learn row by row.
+    The table has the best first. Estimators of scikit-learn that have partial_fit and models of River, with their
+    defaults, are taken too; they learn row by row.
     """
     with o.errors_in_one_line():
         outputs = Outputs(json_file, csv_file, markdown_file, report)
@@ -81,6 +92,8 @@ def compare(
 
                 side_by_side(models, source, metrics=judged, delay=delay, on_block=shown)
             else:
+                _refuse_others(names)
+                refuse_a_second_pass(file, "--runs")
                 shares = shared_settings(names, settings or ())
                 each = [Repetition(spec_from(name, shares[name]), file, found, dtype, judged, delay) for name in names]
                 show = line.learning(file)
@@ -93,10 +106,18 @@ def compare(
         if not traces:
             say(console, "interrupted before the first block was learned")
             raise typer.Exit(o.INTERRUPTED)
+        notices = file.notices
         outputs.console.print(traces_table(traces))
-        say(console, *file.notices)
+        say(console, *notices)
         record |= {"interrupted": interrupts.seen, "runs": [trace.to_json() for trace in traces]}
         facts = {"data": data, "scale": scale, "rows": "shuffled" if shuffle or runs else "in their order"}
-        outputs.write(traces, record, title=f"{len(names)} learners on {file.name}", facts=facts)
+        facts |= {"delay of labels": f"{delay} rows"} if delay else {}
+        outputs.write(traces, record, title=f"{len(names)} learners on {file.name}", facts=facts, notes=notices)
         if interrupts.seen:
             raise typer.Exit(o.INTERRUPTED)
+
+
+def _refuse_others(names: list[str]) -> None:
+    others = [name for name in names if "." in name]
+    if others:
+        raise ValueError(f"--runs repeats our own algorithms only, and {others[0]} is none; leave one of them out.")

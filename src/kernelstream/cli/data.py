@@ -20,7 +20,10 @@ def convert(
     out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")],
     **reading: Any,
 ) -> None:
-    """Write data in another format, block by block: LIBSVM, CSV, Parquet, Arrow, NPZ or NPY."""
+    """Write data in another format.
+
+    LIBSVM, CSV, Parquet, Arrow, NPZ or NPY; block by block, and the file appears when it is complete.
+    """
     with o.errors_in_one_line():
         from ..sources.writers import convert as written
 
@@ -40,7 +43,10 @@ def convert(
 def datasets(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the papers' data sets, and which of them are at hand (KERNELSTREAM_DATA names a mirror directory)."""
+    """List the papers' data sets, and which are at hand.
+
+    KERNELSTREAM_DATA names a directory that has them; the others are fetched when they are first used.
+    """
     from ..datasets import at_hand
     from ..report.tables import datasets_table
 

@@ -18,13 +18,19 @@ def inspect(
         Path | None,
         typer.Option(metavar="DIR", help="Draw what can be drawn: the surface of two features, widths, images."),
     ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(metavar="HxW", help="The points are images of this height and width.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Show what a model is made of, and draw it."""
+    """Show what is in a saved model, and draw it."""
     with o.errors_in_one_line():
         from ..report.inspection import describe, write_inspection
         from ..report.tables import facts_table
 
+        shape = None if image_shape is None else _shape(image_shape)
+        if shape is not None and output is None:
+            raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
         learner = Learner.load(model)
         facts = describe(learner)
         if as_json:
@@ -32,8 +38,14 @@ def inspect(
         else:
             Console().print(facts_table(str(model), facts))
         if output is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            written = write_inspection(output, learner)
+            written = write_inspection(output, learner, image_shape=shape)
             say(Console(stderr=True), *(f"wrote {path}" for path in written))
             if not written:
                 say(Console(stderr=True), "there is nothing to draw: two features, RRF's widths or images are drawn")
+
+
+def _shape(text: str) -> tuple[int, int]:
+    height, cross, width = text.lower().partition("x")
+    if not (cross and height.isdecimal() and width.isdecimal()):
+        raise ValueError(f"--image-shape {text!r} is not height x width; write it like 28x28.")
+    return int(height), int(width)

@@ -1,7 +1,7 @@
 """From what a command line names to sources, specs and learners."""
 
 import contextlib
-import importlib
+import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,11 +12,12 @@ from .. import ALGORITHMS
 from ..engine import Algorithm
 from ..learner import Learner
 from ..metrics import Metric, metrics_from
-from ..models import Model, OwnModel, as_model
+from ..models import Model, OwnModel
 from ..settings import spec_from
-from ..sources import ReadAhead, Shuffled, Source, open_source
+from ..sources import ChainedSource, ReadAhead, Shuffled, Source, open_source
 from ..survey import AUTO, Survey, survey
 from ..tasks import Task
+from .others import other
 
 
 def opened(data: str, reading: dict[str, Any]) -> Source:
@@ -24,7 +25,14 @@ def opened(data: str, reading: dict[str, Any]) -> Source:
     label = reading["label"]
     with contextlib.suppress(ValueError):
         label = int(label)
-    return open_source(data, **reading | {"label": label})
+    given = {name: value for name, value in reading.items() if value is not None}
+    source = open_source(data, **given | {"label": label})
+    if given["categorical"] == "onehot" and "encoding" not in given and isinstance(source, ChainedSource):
+        raise ValueError(
+            f"{data} is {len(source.sources)} files, and onehot counts the categories of each anew; "
+            "take --categorical hash, or join them into one file."
+        )
+    return source
 
 
 def ahead(source: Source, seed: int | None) -> Source:
@@ -40,6 +48,11 @@ def surveyed(
     if task == AUTO:
         say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
     return found
+
+
+def refuse_a_second_pass(source: Source, option: str) -> None:
+    if not source.restartable:
+        raise ValueError(f"{option} reads the data more than once, and {source.name} passes once; save it to a file.")
 
 
 def say(console: Console, *sentences: str) -> None:
@@ -68,8 +81,6 @@ def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *,
 
     A setting belongs to every algorithm that has its parameter; ``name:parameter=value`` belongs to one.
     """
-    if len(set(names)) < len(names):
-        raise ValueError(f"{', '.join(sorted(n for n in set(names) if names.count(n) > 1))} is named twice.")
     own = [name for name in names if "." not in name]
     shares = shared_settings(own, settings)
     models: list[Model] = []
@@ -77,7 +88,7 @@ def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *,
         if name in shares:
             models.append(OwnModel(learner(spec_from(name, shares[name]), found, seed=seed, dtype=dtype), name))
         else:
-            models.append(as_model(_imported(name), found.task))
+            models.append(other(name, found))
     return models
 
 
@@ -85,7 +96,13 @@ def algorithm_names(asked: str, task: str) -> list[str]:
     """``a,b,c``, or ``all`` that do a task."""
     if asked == "all":
         return [name for name, spec in ALGORITHMS.items() if task in spec.tasks]
-    return [name.strip() for name in asked.split(",") if name.strip()]
+    names = [name.strip() for name in asked.split(",") if name.strip()]
+    if not names:
+        raise ValueError(f"--algorithms {asked!r} names no algorithm; give some, such as fogd,nogd, or all.")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"--algorithms names {twice} twice; name each once.")
+    return names
 
 
 def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
@@ -109,19 +126,11 @@ def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, 
     return shares
 
 
-def _imported(name: str) -> Any:
-    """An instance of a class by its dotted name, such as sklearn.linear_model.SGDClassifier, with its defaults."""
-    module, _, kind = name.rpartition(".")
-    try:
-        made = getattr(importlib.import_module(module), kind)()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise ValueError(f"{name!r} cannot be made ({error}); name an algorithm, or a class as module.Class.") from None
-    return made
-
-
 def row_orders(path: str) -> list[np.ndarray]:
     """The row orders of a .npz file: its array `perm`, an order a line."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is no .npz file; make one with np.savez({path!r}, perm=orders), an order a line.")
     with np.load(path, allow_pickle=False) as file:
         if "perm" not in file:
             raise ValueError(f"{path} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
-        return [np.asarray(order, np.int64) for order in file["perm"]]
+        return [np.asarray(order, np.int64) for order in np.atleast_2d(file["perm"])]

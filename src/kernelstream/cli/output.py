@@ -13,6 +13,8 @@ from .. import __version__
 from ..evaluate import Trace
 from .options import STDOUT, check_writable
 
+PREQUENTIAL = "Every row was predicted before it was learned from."
+
 
 class Outputs(NamedTuple):
     """Where results go; STDOUT is allowed for the texts, and then the table goes to stderr."""
@@ -32,8 +34,17 @@ class Outputs(NamedTuple):
         """Where the table is printed."""
         return Console(stderr=STDOUT in (self.json, self.csv, self.markdown))
 
-    def write(self, traces: Sequence[Trace], record: dict[str, Any], *, title: str, facts: dict[str, str]) -> None:
-        """Write what was asked for. `record` is the JSON value."""
+    def write(
+        self,
+        traces: Sequence[Trace],
+        record: dict[str, Any],
+        *,
+        title: str,
+        facts: dict[str, str],
+        notes: Sequence[str] = (),
+        lead: str = PREQUENTIAL,
+    ) -> None:
+        """Write what was asked for. `record` is the JSON value; the others are for the page."""
         from ..report.tables import csv_table, markdown_table
 
         if self.json is not None:
@@ -45,8 +56,8 @@ class Outputs(NamedTuple):
         if self.report is not None and traces:
             from ..report.page import write_page
 
-            lead = "Every row was predicted before it was learned from." if traces else ""
-            write_page(self.report, traces, title=title, lead=lead, facts={**facts, "made with": _versions()})
+            facts = {**facts, "made with": _versions()}
+            write_page(self.report, traces, title=title, lead=lead, facts=facts, notes=notes)
 
 
 def _write(place: str, text: str) -> None:

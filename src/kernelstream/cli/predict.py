@@ -13,9 +13,11 @@ from rich.console import Console
 
 from ..interrupts import Interrupts
 from ..learner import Learner
-from ..metrics import default_metrics
+from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
+from ..sources import Source
+from ..tasks import Classification
 from . import options as o
 from .opening import ahead, opened, say
 
@@ -31,7 +33,10 @@ def predict(
     ] = False,
     **reading: Any,
 ) -> None:
-    """Write a prediction a row, learning nothing. The labels in the data are only compared with."""
+    """Write a saved model's predictions, learning nothing.
+
+    The labels in the data are only compared with. Columns of words are encoded as they were for the model.
+    """
     with o.errors_in_one_line():
         o.check_writable(out)
         learner, header = Learner.load_with_header(model)
@@ -39,38 +44,54 @@ def predict(
         console, interrupts = Console(stderr=True), Interrupts()
         line = ProgressLine(console, file, interrupts.check)
         metric = default_metrics(learner.task.name)[-1]
+        task = _Predicting(learner, metric, scores, probabilities)
         with interrupts, line:
-            _write(out, _lines(learner, ahead(file, None), metric, line, scores, probabilities))
-        say(
-            console,
-            f"{words.count(metric.n)} rows, {words.metric_name(metric.name)} against their labels "
-            f"{words.metric_value(metric.name, metric.value)}",
-            *file.notices,
-        )
+            _write(out, task.lines(ahead(file, None), line))
+        found = f"{words.metric_name(metric.name)} {words.metric_value(metric.name, metric.value)} against their labels"
+        if metric.n == 0:
+            found = "not compared: their labels are of another kind than the model's"
+        say(console, f"{words.count(task.rows)} rows, {found}", *file.notices)
         if interrupts.seen:
             raise typer.Exit(o.INTERRUPTED)
 
 
-def _lines(
-    learner: Learner, source: Any, metric: Any, line: ProgressLine, scores: bool, probabilities: bool
-) -> Iterator[str]:
-    """The text of the CSV file, block by block."""
-    classes = [str(c) for c in getattr(learner.task, "classes", [])]
-    outputs = classes if learner.task.n_outputs > 1 else [""]
-    names = ["prediction"]
-    names += [f"score {name}".strip() for name in outputs] if scores else []
-    names += [f"probability {name}" for name in classes] if probabilities else []
-    yield _csv([names])
-    for X, y in source:
-        raw = learner.scores(X)
-        labels = learner.task.decode(raw)
-        if labels.dtype.kind == y.dtype.kind or {labels.dtype.kind, y.dtype.kind} <= set("biuf"):
-            metric.update(y, labels)
-        columns = [labels.tolist()]
-        columns += np.asarray(raw, np.float64).T.tolist() if scores else []
-        columns += learner.probabilities_of(raw).T.tolist() if probabilities else []
-        yield _csv(list(zip(*columns, strict=True)))
-        line.looked_ahead(metric.n)
+class _Predicting:
+    """The text of the CSV file, block by block; counts the rows and compares them with their labels."""
+
+    def __init__(self, learner: Learner, metric: Metric, scores: bool, probabilities: bool):
+        self.learner, self.metric = learner, metric
+        self.scores, self.probabilities = scores, probabilities
+        self.rows = 0
+        if probabilities:  # refuses a model that has none before anything is written
+            learner.probabilities_of(np.zeros((0, learner.task.n_outputs)))
+
+    def lines(self, source: Source, line: ProgressLine) -> Iterator[str]:
+        yield _csv([self._names()])
+        for X, y in source:
+            raw = self.learner.scores(X)
+            labels = self.learner.task.decode(raw)
+            if (labels.dtype.kind == "U") == (y.dtype.kind == "U"):
+                self.metric.update(y, labels)
+            self.rows += len(y)
+            columns = [_plain(labels)]
+            columns += np.asarray(raw, np.float64).T.tolist() if self.scores else []
+            columns += self.learner.probabilities_of(raw).T.tolist() if self.probabilities else []
+            yield _csv(list(zip(*columns, strict=True)))
+            line.looked_ahead(self.rows)
+
+    def _names(self) -> list[str]:
+        task = self.learner.task
+        classes = _plain(task.classes) if isinstance(task, Classification) else []
+        outputs = classes if task.n_outputs > 1 else [""]
+        names = ["prediction"]
+        names += [f"score {name}".strip() for name in outputs] if self.scores else []
+        return names + ([f"probability {name}" for name in classes] if self.probabilities else [])
+
+
+def _plain(labels: np.ndarray) -> list[Any]:
+    """Labels as they were in the data: whole numbers without a point."""
+    whole = labels.dtype.kind == "f" and bool((labels == np.floor(labels)).all())
+    return (labels.astype(np.int64) if whole else labels).tolist()
 
 
 def _csv(rows: list[Any]) -> str:

@@ -1,6 +1,7 @@
 """``kernelstream run``: one learner, one stream; also over many row orders, or judged by a test file."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +15,15 @@ from ..experiments import Repetition, holdout, repeated, summarized
 from ..interrupts import Interrupts
 from ..learner import Learner
 from ..models import OwnModel
+from ..report import words
 from ..report.live import ProgressLine
 from ..report.tables import run_table, traces_table
 from ..settings import spec_from
-from ..sources import Source
+from ..sources import LabelledBlock, Source
 from ..survey import Survey
 from . import options as o
-from .opening import ahead, chosen_metrics, learner, opened, row_orders, say, surveyed
-from .output import Outputs
+from .opening import ahead, chosen_metrics, learner, opened, refuse_a_second_pass, row_orders, say, surveyed
+from .output import PREQUENTIAL, Outputs
 from .tuning import from_config
 
 
@@ -62,11 +64,14 @@ def run(
     report: o.ReportFile = None,
     **reading: Any,
 ) -> None:
-    """Stream data through a learner: each row is predicted, scored, then learned from.
+    """Stream data through one learner: predict, score, learn.
 
-    With --task auto, text labels mean classification, and so do whole numbers with at most 20 different values in the
-    first 4,096 rows; everything else is regression. Classification takes one pass over all labels first, to know the
-    classes. Ctrl-C ends with the table so far, and the model so far is saved.
+    Each row is predicted before it is learned from. With --task auto, text labels mean classification, and so do whole
+    numbers with at most 20 different values in the first 4,096 rows; everything else is regression. Classification
+    takes one pass over all labels first, to know the classes. Ctrl-C ends with the table so far, and the model so far
+    is saved.
+
+    Exit codes: 0 done, 2 bad options or data (one line on stderr says what), 130 interrupted.
     """
     with o.errors_in_one_line():
         request: dict[str, Any] = {"algorithm": algorithm, "task": task, "scale": scale, "seed": seed}
@@ -78,11 +83,16 @@ def run(
         outputs.check()
         o.check_writable(save, checkpoint)
         many = runs is not None or orders is not None
-        _refuse_mixtures(many=many, test=test, checkpoint=checkpoint, resume=resume, save=save, delay=delay)
+        _refuse_mixtures(
+            many=many, test=test, passes=passes, checkpoint=checkpoint, resume=resume, save=save, delay=delay
+        )
         job = _Job(data, opened(data, reading), spec, request, shuffle, dtype, metrics, delay, reading)
         if many:
+            refuse_a_second_pass(job.file, "--orders" if runs is None else "--runs")
             job.repeat(runs, orders, jobs, outputs)
         elif test is not None:
+            if passes > 1:
+                refuse_a_second_pass(job.file, f"--passes {passes}")
             job.train_and_test(test, passes, save, outputs)
         else:
             job.stream(save, checkpoint, every, resume, outputs)
@@ -94,6 +104,8 @@ def _refuse_mixtures(**given: Any) -> None:
     single = [name for name in ("checkpoint", "save", "test") if given[name] is not None]
     if given["many"] and single:
         raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
+    if given["passes"] > 1 and given["test"] is None:
+        raise ValueError(f"--passes {given['passes']} goes with --test; a stream has one pass.")
     if given["test"] is not None and (given["checkpoint"] is not None or given["delay"] > 0):
         raise ValueError("--test goes with neither --checkpoint nor --delay; leave one of them out.")
 
@@ -151,7 +163,9 @@ class _Job:
             kept = model
 
             def keep(run: Run) -> None:
-                if checkpoint is not None:
+                # At the end, rows that waited for their labels are learned: a run that went on would do so again.
+                ended = self.delay > 0 and kept.n_seen == run.rows
+                if checkpoint is not None and not ended:
                     kept.save(checkpoint, run=run.state(), asked=asked, encoding=self.file.encoding)
 
             run = Run(
@@ -165,30 +179,33 @@ class _Job:
             if state is not None:
                 run.restore(state)
                 say(self.console, f"resumed after {run.rows:,} rows from {checkpoint}")
+            on_block = line.learning(source)
             line.traces = [run.trace]
-            follow([run], source, on_block=line.learning(source))
+            try:
+                follow([run], source, on_block=on_block)
+            finally:
+                if interrupts.seen and run.rows > 0:
+                    keep(run)
             keep(run)
-        if save is not None and model is not None and model.n_seen > 0:
-            model.save(save, encoding=self.file.encoding)
+        self.save(model, save)
         self.finish(line.trace, interrupts.seen, save, outputs)
 
     def train_and_test(self, test: str, passes: int, save: Path | None, outputs: Outputs) -> None:
         """Learn from one source and be judged by another."""
         interrupts = Interrupts()
         line = ProgressLine(self.console, self.file, interrupts.check)
-        trace: Trace | None = None
+        model: Learner | None = None
+        self.record |= {"test": test, "passes": passes}
+        judged = _TestRows(test, self.file, self.reading)
         with interrupts, line:
             found = self.survey(line)
             model = learner(self.spec, found, seed=self.seed, dtype=self.dtype)
             source = ahead(self.file, self.seed if self.shuffle else None)
-            judged = opened(test, self.reading | {"encoding": self.file.encoding})
             on_block = line.learning(source)
             metrics = chosen_metrics(self.metrics, model.task)
-            trace = holdout(model, source, judged, metrics=metrics, passes=passes, on_block=on_block)
-            self.record |= {"test": test, "passes": passes}
-            if save is not None:
-                model.save(save, encoding=self.file.encoding)
-        self.finish(trace, interrupts.seen, save, outputs)
+            holdout(model, source, judged, metrics=metrics, passes=passes, on_block=on_block)
+        self.save(model, save)
+        self.finish(line.trace, interrupts.seen, save, outputs)
 
     def repeat(self, runs: int | None, orders: Path | None, jobs: int | None, outputs: Outputs) -> None:
         """Many row orders; a table with mean and standard deviation."""
@@ -209,7 +226,11 @@ class _Job:
                 show(trace)
 
             repeated([one], given, jobs=jobs, on_run=finished)
+        if not traces:
+            say(self.console, "interrupted before the first run was done")
+            raise typer.Exit(o.INTERRUPTED)
         outputs.console.print(traces_table(traces))
+        say(self.console, *self.file.notices)
         summary = {name: {"mean": mean, "sd": sd} for name, (mean, sd) in summarized(traces).items()}
         record = self.record | {"interrupted": interrupts.seen, "summary": summary}
         record["runs"] = [trace.to_json() for trace in traces]
@@ -217,16 +238,24 @@ class _Job:
         if interrupts.seen:
             raise typer.Exit(o.INTERRUPTED)
 
+    def save(self, model: Learner | None, path: Path | None) -> None:
+        if path is not None and model is not None and model.n_seen > 0:
+            model.save(path, encoding=self.file.encoding)
+
     def finish(self, trace: Trace | None, interrupted: bool, save: Path | None, outputs: Outputs) -> None:
         """The table, the files, the exit code."""
         if trace is None or trace.last.rows == 0:
             say(self.console, "interrupted before the first block was learned")
             raise typer.Exit(o.INTERRUPTED)
         notes = {"scale": self.scale}
+        if "test" in self.record:
+            notes["judged by"] = self.record["test"] if trace.last.metrics else "nothing yet"
+        if self.delay > 0:
+            notes["delay"] = f"{words.count(self.delay)} rows"
         if "looking_ahead_seconds" in self.record:
-            notes["looking ahead"] = f"{self.record['looking_ahead_seconds']:.3g} s"
+            notes["looking ahead"] = words.seconds(self.record["looking_ahead_seconds"])
         if self.file.skipped > 0:
-            notes["rows skipped"] = str(self.file.skipped)
+            notes["rows skipped"] = words.count(self.file.skipped)
         if save is not None:
             notes["model"] = str(save)
         outputs.console.print(run_table(trace, notes, interrupted=interrupted))
@@ -237,9 +266,27 @@ class _Job:
             raise typer.Exit(o.INTERRUPTED)
 
     def write(self, traces: list[Trace], record: dict[str, Any], outputs: Outputs) -> None:
-        facts = {"data": self.data, "scale": self.scale, "rows": "shuffled" if self.shuffle else "in their order"}
+        mixed = self.shuffle or len(traces) > 1
+        facts = {"data": self.data, "scale": self.scale, "rows": "shuffled" if mixed else "in their order"}
         facts |= {"delay of labels": f"{self.delay} rows"} if self.delay else {}
-        outputs.write(traces, record, title=f"{self.spec.name} on {self.file.name}", facts=facts)
+        title, lead = f"{self.spec.name} on {self.file.name}", PREQUENTIAL
+        if "test" in self.record:
+            lead = f"Learned from {self.data}, judged by {self.record['test']}."
+        outputs.write(traces, record, title=title, facts=facts, notes=self.file.notices, lead=lead)
+
+
+class _TestRows(Source):
+    """The rows to be judged by, with the categories that training has met when they are read."""
+
+    def __init__(self, data: str, trained_on: Source, reading: dict[str, Any]):
+        self.data, self.trained_on, self.reading = data, trained_on, reading
+        self.name = opened(data, reading).name  # which refuses now what cannot be opened
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        return iter(ahead(opened(self.data, self.reading | {"encoding": self.trained_on.encoding}), None))
+
+    def progress(self) -> float | None:
+        return None
 
 
 def _resumed(path: Path, asked: dict[str, Any]) -> tuple[Learner, dict[str, Any]]:

@@ -16,7 +16,10 @@ from .options import errors_in_one_line
 def algorithms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the algorithms: paper, tasks, losses, whether memory is bounded, parameters with their defaults."""
+    """List the algorithms.
+
+    Their papers, tasks, losses, whether memory is bounded, and their parameters with the defaults.
+    """
     rows = [described(name) for name in ALGORITHMS]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
@@ -27,7 +30,10 @@ def algorithms(
 def demo(
     output: Annotated[Path, typer.Option(metavar="DIR", help="Where report.html and curve.png go.")] = Path(),
 ) -> None:
-    """Stream three small real data sets through every learner and write report.html and curve.png."""
+    """Run every learner on three small real data sets.
+
+    Writes report.html and curve.png.
+    """
     from ..demo import run_demo
 
     with errors_in_one_line():

@@ -1,12 +1,16 @@
 """``kernelstream tune``, and the configuration file that it writes for ``run --config``."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
 from ..interrupts import Interrupts
+from ..metrics import default_metrics
 from ..report import words
 from ..report.live import ProgressLine
 from ..sources import OnlineScaling
@@ -30,14 +34,18 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Settings that are tried.")] = 32,
     task: o.TaskName = o.DEFAULT_TASK,
     seed: o.Seed = 0,
+    shuffle: Annotated[
+        bool, typer.Option("--shuffle", help="Try them in a random order; a file sorted by label needs it.")
+    ] = False,
     scale: o.Scale = o.DEFAULT_SCALE,
     jobs: o.Jobs = None,
     **reading: Any,
 ) -> None:
-    """Search good parameters on a small part of the data: random settings, the worse ones given up early.
+    """Search good parameters on a part of the data.
 
-    Kernel width, step size, regularization and the algorithm's own parameters are searched; sizes (budget,
-    n_components, rank) stay as they are. A setting is judged by its mistakes before learning from each row.
+    Random settings are tried on few rows, and the better ones on more. Kernel width, step size, regularization and the
+    algorithm's own parameters are searched; sizes (budget, n_components, rank) stay as they are. A setting is judged by
+    its mistakes before learning from each row.
     """
     from ..tune import Trial, write_config
     from ..tune import subset as chosen
@@ -51,13 +59,18 @@ def tune(
         with interrupts, line:
             found = surveyed(file, console, task=task, scale=scale, on_block=line.looked_ahead)
             X, y = chosen(file, rows, how=subset, seed=seed)
+            if shuffle:
+                order = np.random.default_rng(seed).permutation(len(y))
+                X, y = X[order], y[order]
+            metric = default_metrics(found.task.name)[-1].name
             scaling = found.fresh_scaling()
             if scaling is not None:
                 X = scaling.learn(X) if isinstance(scaling, OnlineScaling) else scaling.apply(X)
 
             def tried(trial: Trial) -> None:
                 interrupts.check()
-                say(console, f"{words.count(trial.rows)} rows  {trial.value:.5g}  {' '.join(trial.settings)}")
+                tally = words.metric_value(metric, trial.value) if math.isfinite(trial.value) else trial.outcome
+                say(console, f"{words.count(trial.rows)} rows  {tally}  {_shown(trial.settings)}")
 
             tuned = search(
                 algorithm,
@@ -70,12 +83,22 @@ def tune(
                 settings=settings or (),
                 on_trial=tried,
             )
-            write_config(out, tuned, data=f"{len(y)} rows of {data} ({subset})", scale=scale)
+            how = f"{subset}, shuffled" if shuffle else subset
+            write_config(out, tuned, data=f"{len(y)} rows of {data} ({how})", scale=scale)
         if interrupts.seen:
             say(console, f"interrupted; {out} was not written")
             raise typer.Exit(o.INTERRUPTED)
-        say(Console(), f"best: {tuned.value:.5g}  {' '.join(tuned.settings)}")
-        say(console, f"wrote {out}; use it with: kernelstream run {data} --config {out}")
+        best, default = (words.metric_value(metric, trial) for trial in (tuned.value, tuned.trials[0].value))
+        say(
+            Console(),
+            f"best {words.metric_name(metric)} of {len(tuned.trials)} trials: {best}  {_shown(tuned.settings)}",
+            f"the defaults: {default}",
+        )
+        say(console, f"wrote {out}; take it with: run --config {out}{' --shuffle' if shuffle else ''}")
+
+
+def _shown(settings: Sequence[str]) -> str:
+    return " ".join(settings) or "(the defaults)"
 
 
 def from_config(path: Path, request: dict[str, Any], context: typer.Context) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """BOGD(++), ICML 2012 Alg. 1: over budget drop j with probability p_j, survivors (1 - lambda eta) / (1 - p_i)
-alpha_i, clip to gamma eta. Of sampling="oldest": drop the oldest, p = 0.
+alpha_i, clip to gamma eta. Of sampling="oldest": drop the oldest, p = 0; of
+clipping="all": all by one factor.
 """
 
 import numpy as np
@@ -54,6 +55,8 @@ def run(spec, loss, X, y, outputs, seed):
             j = min(int(np.searchsorted(np.cumsum(p), rng.uniform(key, draws), side="right")), np.flatnonzero(p)[-1])
         draws += 1
         rest = np.arange(B) != j
-        alpha[rest] = clipped((1 - lam * eta) / (1 - p[rest])[:, None] * alpha[rest], gamma * eta)
-        S[j], alpha[j] = x, clipped(-eta * g[None], gamma * eta)[0]
+        alpha[rest] = (1 - lam * eta) / (1 - p[rest])[:, None] * alpha[rest]
+        fit = min(1, gamma * eta / np.abs(alpha[rest]).max(initial=1e-300)) if spec.clipping == "all" else 1
+        alpha[rest] = clipped(fit * alpha[rest], gamma * eta)
+        S[j], alpha[j] = x, clipped(-fit * eta * g[None], gamma * eta)[0]
     return np.array(scores), len(S)

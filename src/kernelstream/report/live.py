@@ -1,5 +1,6 @@
 """The lines that show how far runs are, in a terminal only."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
@@ -90,7 +91,7 @@ def _summary(traces: Sequence[Trace]) -> str:
 
 
 def _standing(trace: Trace) -> tuple[str, str, str]:
-    value = words.metric_value(trace.headline, trace.last.metrics[trace.headline])
+    value = words.metric_value(trace.headline, trace.last.metrics.get(trace.headline, math.nan))
     return (
         f"{words.count(trace.rows_per_second)} rows/s",
         f"{words.metric_name(trace.headline)} {value}",

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError
-from .columns import ColumnOptions, Layout, TableSource, is_list
+from .columns import ColumnOptions, Encoder, Layout, is_list
+from .tables import TableSource
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
 _BUFFER_BYTES = 2**16
@@ -28,22 +29,24 @@ class _BatchSource(TableSource):
         path: str | os.PathLike[str],
         *,
         block_rows: int = DEFAULT_BLOCK_ROWS,
-        label: int | str = -1,
+        label: int | str | None = -1,
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
     ):
         super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
         self._share = 0.0
 
-    def __iter__(self) -> Iterator[LabelledBlock]:
+    def _pass(self, earlier: Encoder | None) -> Iterator[LabelledBlock]:
         file = self._seekable_file()
         self._start_pass()
+        self._encoder = earlier
         self._share = 0.0
         with self._damage_named(), self._batches(str(file)) as (schema, batches):
             layout = self._layout(schema)
             features = [field.type for at, field in enumerate(schema) if at != layout.label]
             dtype = np.float32 if all(str(kind) == "float" for kind in map(_element, features)) else np.float64
-            yield from self._blocks(self._readable(batches, layout), layout, dtype)
+            encoder = self._new_encoder(layout, dtype, earlier)
+            yield from self._blocks(self._readable(batches, layout), encoder)
 
     def progress(self) -> float | None:
         return self._share
@@ -67,24 +70,25 @@ class _BatchSource(TableSource):
 
     def _layout(self, schema: Any) -> Layout:
         names = list(schema.names)
-        if len(names) < 2:
+        if len(names) < (1 if self.label is None else 2):
             raise SourceError(f"the columns are {names}; a label and a feature are needed", path=self.path)
+        label: int | None = None
         if isinstance(self.label, str):
             if self.label not in names:
                 what = f"there is no column {self.label!r}; name one of {', '.join(names)}, or give a position"
                 raise SourceError(what, path=self.path)
             label = names.index(self.label)
-        elif not -len(names) <= self.label < len(names):
-            what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
-            raise SourceError(what, path=self.path)
-        else:
+        elif self.label is not None:
+            if not -len(names) <= self.label < len(names):
+                what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
+                raise SourceError(what, path=self.path)
             label = self.label % len(names)
-        categorical = [self._is_categorical(field, at) for at, field in enumerate(schema) if at != label]
-        categorical.insert(label, False)
-        if not (_is_text(schema.field(label).type) or _is_number(schema.field(label).type)):
+        categorical = [at != label and self._is_categorical(field, at) for at, field in enumerate(schema)]
+        word_labels = label is not None and _is_text(schema.field(label).type)
+        if label is not None and not word_labels and not _is_number(schema.field(label).type):
             what = f"the label {names[label]!r} is {schema.field(label).type}; it must be numbers or text"
             raise SourceError(what, path=self.path, column=label + 1)
-        return Layout(names, label, categorical)
+        return Layout(names, label, categorical, word_labels)
 
     def _is_categorical(self, field: Any, position: int) -> bool:
         import pyarrow as pa

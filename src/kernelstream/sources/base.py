@@ -29,6 +29,8 @@ LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
 
 DEFAULT_BLOCK_ROWS = 4096
 ON_ERROR = ("stop", "skip")
+# Where rows may be skipped, labels that are words are taken for errors while no more than this share of them is.
+FEW = 0.01
 
 
 def _zstd(raw: IO[bytes]) -> Any:
@@ -86,12 +88,39 @@ class Source(ABC):
     def __iter__(self) -> Iterator[LabelledBlock]:
         """A fresh pass, from the first row."""
 
+    def after(self, earlier: "Source") -> Iterator[LabelledBlock]:
+        """A fresh pass, as if these rows came below those of another source's newest pass."""
+        return iter(self)
+
     @abstractmethod
     def progress(self) -> float | None:
         """The share of the input that the newest pass has consumed, in [0, 1]; None when unknown."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+
+class DerivedSource(Source):
+    """A source made from another one, whose rows it has; it tells what that one has to tell."""
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.name, self.n_rows, self.restartable = source.name, source.n_rows, source.restartable
+
+    @property
+    def skipped(self) -> int:  # type: ignore[override]
+        return self.source.skipped
+
+    @property
+    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.source.notices
+
+    @property
+    def encoding(self) -> Any:
+        return self.source.encoding
+
+    def progress(self) -> float | None:
+        return self.source.progress()
 
 
 class FileSource(Source):
@@ -143,8 +172,9 @@ class FileSource(Source):
                 what = f"the compressed data is damaged ({error}); fetch it again"
                 raise SourceError(what, path=self.path) from error
             finally:
-                if self._raw is raw and not raw.closed:
-                    self._consumed = raw.tell()
+                if self._raw is raw:
+                    # What is over is let go: a source must be able to travel to another process.
+                    self._consumed, self._raw = raw.tell(), None
 
     def _start_pass(self) -> None:
         self.skipped, self.notices = 0, ()

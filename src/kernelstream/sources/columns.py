@@ -10,15 +10,15 @@ category is refused, or is the category "". The mean is a plain running sum, so 
 """
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Matrix, SourceError, one_of
+from .base import Matrix, SourceError, one_of
 
 CATEGORICAL = ("refuse", "onehot", "hash")
 MISSING = ("refuse", "mean")
@@ -56,11 +56,12 @@ class ColumnOptions:
 
 
 class Layout(NamedTuple):
-    """The columns of a table: their names, which one is the label, and which hold categories."""
+    """The columns of a table: their names, which one is the label, which hold categories; are labels words?"""
 
     names: list[str]
-    label: int
+    label: int | None
     categorical: list[bool]
+    word_labels: bool
 
     def features(self, categorical: bool) -> list[int]:
         """The positions of the feature columns that hold categories, or of those that hold numbers."""
@@ -68,69 +69,19 @@ class Layout(NamedTuple):
         return [at for at in places if at != self.label and self.categorical[at] == categorical]
 
 
-class TableSource(FileSource):
-    """A file of named columns. `label` is a column's position (negative from the end) or name."""
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        block_rows: int = DEFAULT_BLOCK_ROWS,
-        label: int | str = -1,
-        columns: ColumnOptions | None = None,
-        on_error: str = ON_ERROR[0],
-    ):
-        super().__init__(path, block_rows=block_rows, on_error=on_error)
-        self.label = label
-        self.columns = columns or ColumnOptions()
-        self._encoder: _Encoder | None = None
-
-    @property
-    def encoding(self) -> dict[str, Any] | None:
-        """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
-        return None if self._encoder is None else self._encoder.encoding()
-
-    def _blocks(self, tables: Iterable[Any], layout: Layout, dtype: type = np.float64) -> Iterator[LabelledBlock]:
-        """The blocks of tables that have been checked for missing values."""
-        encoder = self._encoder = self._new_encoder(layout, dtype)
-        for table in _in_blocks(tables, self.block_rows):
-            X = encoder.encode(table)
-            if encoder.unknown > 0:
-                values = (
-                    "1 value is a category" if encoder.unknown == 1 else f"{encoder.unknown:,} values are categories"
-                )
-                first = f"the first: {encoder.first_unknown}"
-                self._tell("unknown", f"{values} that the encoding does not have and count as 0; {first}")
-            yield X, _labels(table.column(layout.label))
-
-    def _new_encoder(self, layout: Layout, dtype: type) -> "_Encoder":
-        features = [name for at, name in enumerate(layout.names) if at != layout.label]
-        absent = [name for name in self.columns.categorical_columns if name not in features]
-        if absent:
-            what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"
-            raise SourceError(what, path=self.path)
-        twice = [layout.names[at] for at in layout.features(True) if features.count(layout.names[at]) > 1]
-        if twice:
-            raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
-        encoder = _Encoder(layout, self.columns, dtype)
-        given = self.columns.encoding
-        for kind, names in (("numeric", encoder.numeric_names), ("columns", encoder.category_names)):
-            if given is not None and given[kind] != names:
-                what = f"{kind} are {names}, those of the encoding are {given[kind]}"
-                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
-        return encoder
-
-
-class _Encoder:
+class Encoder:
     """One pass: the categories and the sums of the numbers that it has seen."""
 
-    def __init__(self, layout: Layout, options: ColumnOptions, dtype: type):
+    def __init__(self, layout: Layout, options: ColumnOptions, dtype: type, path: Path):
+        self.layout = layout
         self.options = options
         self.dtype = dtype
+        self.path = path
         self.numbers, self.categories = layout.features(False), layout.features(True)
         self.numeric_names = [layout.names[at] for at in self.numbers]
         self.category_names = [layout.names[at] for at in self.categories]
         self.n_numbers: int | None = None
+        self.expected: tuple[str, int] | None = None
         self.unknown, self.first_unknown = 0, ""
         # For each numeric feature the sum and the number of its values.
         self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
@@ -140,6 +91,26 @@ class _Encoder:
         self.growing = options.encoding is None
         for column, category in (options.encoding or {}).get("categories", ()):
             self._add(column, category)
+
+    def expect(self, whose: str, numeric: list[str], categories: list[str], n_numbers: int) -> None:
+        """Refuse columns that are not those of somebody else."""
+        kinds = (("numeric columns", self.numeric_names, numeric), ("categories", self.category_names, categories))
+        for kind, names, wanted in kinds:
+            if names != wanted:
+                what = f"the {kind} are {names}, those of {whose} are {wanted}"
+                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
+        self.expected = whose, n_numbers
+
+    def go_on_from(self, earlier: "Encoder") -> None:
+        """Take over what the tables above this one have shown."""
+        if earlier.n_numbers is None:
+            return
+        whose = f"{earlier.path.name} above it"
+        if self.categories or earlier.categories:
+            self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
+        self.expected = whose, earlier.n_numbers
+        self.n_numbers, self.seen = earlier.n_numbers, earlier.seen
+        self.places, self.order = earlier.places, earlier.order
 
     def encoding(self) -> dict[str, Any] | None:
         if not self.categories or self.n_numbers is None:
@@ -156,12 +127,11 @@ class _Encoder:
 
     def encode(self, table: Any) -> Matrix:
         X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
+        if self.expected is not None and self.expected[1] != X.shape[1]:
+            whose, known = self.expected
+            what = f"the rows have {X.shape[1]} numbers, those of {whose} {known}"
+            raise SourceError(f"{what}; give the file the same columns, with lists as long as there", path=self.path)
         self.n_numbers = X.shape[1]
-        if self.options.encoding is not None and self.options.encoding["numbers"] != X.shape[1]:
-            known = self.options.encoding["numbers"]
-            raise ValueError(
-                f"the rows have {X.shape[1]} numbers, those of the encoding {known}; lists must be as long as there"
-            )
         if self.options.missing == "mean":
             self._impute(X)
         if not self.categories:
@@ -289,28 +259,3 @@ def is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-
-
-def _labels(column: Any) -> NDArray[Any]:
-    """Labels as float64, or as str when they are words."""
-    import pyarrow as pa
-
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.string()).to_numpy().astype(str)
-    return column.cast(kind).cast(pa.float64(), safe=False).to_numpy().copy()
-
-
-def _in_blocks(tables: Iterable[Any], block_rows: int) -> Iterator[Any]:
-    """Tables of `block_rows` rows; the last one may be shorter."""
-    import pyarrow as pa
-
-    pending: Any = None
-    for table in tables:
-        pending = table if pending is None else pa.concat_tables([pending, table])
-        whole = pending.num_rows - pending.num_rows % block_rows
-        for start in range(0, whole, block_rows):
-            yield pending.slice(start, block_rows)
-        pending = pending.slice(whole)
-    if pending is not None and pending.num_rows > 0:
-        yield pending

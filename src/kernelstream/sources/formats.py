@@ -49,7 +49,7 @@ def open_file(
     *,
     format: str | None = None,
     block_rows: int = DEFAULT_BLOCK_ROWS,
-    label: int | str = -1,
+    label: int | str | None = -1,
     header: bool | None = None,
     delimiter: str | None = None,
     zero_based: bool = False,
@@ -62,7 +62,7 @@ def open_file(
 ) -> Source:
     """The source that a file's suffix asks for, or `format`: libsvm, csv, parquet, arrow, npz or npy.
 
-    label: the label's column in a CSV, Parquet, Arrow or .npy file, by position or name.
+    label: the label's column in a CSV, Parquet, Arrow or .npy file, by position or name; None when there is none.
     header: whether a CSV file has one; None looks at the first lines.
     delimiter: of a CSV file; None is a tab for .tsv and else a comma.
     zero_based: a LIBSVM file counts its features from 0.

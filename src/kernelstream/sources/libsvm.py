@@ -4,7 +4,7 @@ Text is read in chunks that are cut at their last newline. A value reads as exac
 
 Blank lines and comments are passed over, and ``qid:`` too, with a notice. Indices start at 1 unless ``zero_based`` says
 otherwise: a stream cannot wait for a 0 to find out. Each block is as wide as the highest index so far (at least 1), so
-widths never decrease.
+widths never decrease. Labels are words when one in the first block is; where rows may be skipped, one in a hundred.
 """
 
 import os
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._decimals import decimals
 from ._libsvm_parser import FAULTS, OK, Buffers, parse
-from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
+from .base import DEFAULT_BLOCK_ROWS, FEW, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
 
 # The shortest pair is a separator and "1:1", so a text of n bytes holds at most n / 4 of them.
 _SHORTEST_PAIR = 4
@@ -68,6 +68,9 @@ class _Reading:
         # Labels are numbers until the first block shows a word; from the second block on this is settled.
         self.numeric = True
         self.settled = False
+        # The first block's rows with words for labels, and what is wrong with them should they be too few to count.
+        self.strays: list[tuple[int, SourceError]] = []
+        self.most_strays = int(FEW * source.block_rows) if source.on_error == "skip" else 0
         rows = min(source.block_rows, DEFAULT_BLOCK_ROWS)
         self.buffers = Buffers(
             labels=np.empty(rows),
@@ -106,6 +109,8 @@ class _Reading:
 
     def take_block(self) -> LabelledBlock:
         """The rows read since the last block."""
+        if not self.settled and 0 < len(self.strays) <= min(FEW * self.row, self.most_strays):
+            self._drop_strays()
         rows, entries = self.row, self.buffers.indptr[self.row]
         indices = self.buffers.indices[:entries].copy()
         self.width = max(self.width, int(indices.max(initial=0)) + 1)
@@ -157,8 +162,7 @@ class _Reading:
                 elif "," in token:
                     yield start, f"{token!r} is several labels; one label a row is supported, so keep one"
                 elif self.settled and self.numeric:
-                    what = f"the label {token!r} is not a number, unlike all labels of the first block"
-                    yield start, f"{what}; relabel it, or enlarge block_rows"
+                    yield start, _stray(token)
                 else:
                     worded.append(start)
 
@@ -167,8 +171,11 @@ class _Reading:
         if self.settled and self.numeric:
             return
         spans = self.buffers.spans[first : self.row]
-        if self.numeric and np.isin(worded, spans[:, 0]).any():
-            self.numeric = False
+        rows = np.flatnonzero(np.isin(spans[:, 0], worded))
+        self.numeric = self.numeric and len(rows) == 0
+        for row in rows[: self.most_strays + 1 - len(self.strays)].tolist():
+            start = int(spans[row, 0])
+            self.strays.append((first + row, self._error(text, start, _stray(_token(text, start)))))
         self.words += [text[start:stop].decode(errors="replace") for start, stop in spans.tolist()]
 
     def _skip(self, text: bytes, rows: slice, faults: list[tuple[int, str]]) -> None:
@@ -183,10 +190,22 @@ class _Reading:
             if not reported[row]:
                 reported[row] = True
                 self.source._skip(self._error(text, at, what))
-        first, last = rows.start, self.row
-        kept = ~reported[: last - first]
+        self._keep(rows.start, ~reported[: self.row - rows.start])
+
+    def _drop_strays(self) -> None:
+        """Take the rows with words for labels out of the first block, for the others' labels are numbers."""
+        kept = np.ones(self.row, bool)
+        for row, error in self.strays:
+            self.source._skip(error)
+            kept[row] = False
+        self._keep(0, kept)
+        self.numeric = True
+
+    def _keep(self, first: int, kept: NDArray[np.bool_]) -> None:
+        """Of the rows from `first` on only those that are to be kept."""
         if kept.all():
             return
+        out, last = self.buffers, self.row
         begin, end = out.indptr[first], out.indptr[last]
         lengths = np.diff(out.indptr[first : last + 1])
         entries = np.repeat(kept, lengths)
@@ -203,6 +222,10 @@ class _Reading:
         line_start = text.rfind(b"\n", 0, at) + 1
         column = len(text[line_start:at].decode(errors="replace")) + 1
         return SourceError(what, path=self.source.path, line=line, column=column)
+
+
+def _stray(token: str) -> str:
+    return f"the label {token!r} is not a number, unlike the first block's; relabel it, or enlarge block_rows"
 
 
 def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:

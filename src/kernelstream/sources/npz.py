@@ -111,19 +111,28 @@ class NpzSource(_ArraySource):
 
 
 class NpySource(_ArraySource):
-    """A 2-D array saved by ``np.save``; `label` is the position of the label's column, negative from the end."""
+    """A 2-D array saved by ``np.save``; `label` is the position of the label's column, negative from the end.
 
-    def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, label: int | str = -1):
+    When it is None, every column is a feature, and labels are NaN.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, label: int | str | None = -1
+    ):
         super().__init__(path, block_rows=block_rows)
         with self._opened() as stream:
             shape, dtype = self._header(stream, "the array")
-        if len(shape) != 2 or shape[1] < 2 or dtype.kind not in "biuf":
+        fewest = 1 if label is None else 2
+        if len(shape) != 2 or shape[1] < fewest or dtype.kind not in "biuf":
             what = f"the array is {dtype} of shape {shape}"
             raise self._error(f"{what}; it must be 2-D, real numbers, with a column for the label and for a feature")
+        self.n_rows = shape[0]
+        self.label: int | None = None
+        if label is None:
+            return
         if not isinstance(label, int) or not -shape[1] <= label < shape[1]:
             what = f"label={label!r} is not one of the {shape[1]} columns"
             raise self._error(f"{what}; give a position: -1 is the last, 0 the first")
-        self.n_rows = shape[0]
         self.label = label % shape[1]
 
     def __iter__(self) -> Iterator[LabelledBlock]:
@@ -131,4 +140,7 @@ class NpySource(_ArraySource):
             (_, width), dtype = self._header(stream, "the array")
             for n in self._sizes():
                 rows = self._read(stream, (n, width), dtype)
+                if self.label is None:
+                    yield rows, np.full(n, np.nan)
+                    continue
                 yield np.delete(rows, self.label, axis=1), rows[:, self.label].astype(np.float64)

@@ -44,7 +44,8 @@ class StandardInput(Source):
         unknown = set(options) - set(inspect.signature(open_file).parameters)
         if unknown:
             raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
-        options = {name: value for name, value in options.items() if value is not None}
+        # None asks for the default, but of a label it says that there is none.
+        options = {name: value for name, value in options.items() if value is not None or name == "label"}
         self._text: FileSource
         if format == "csv":
             columns = ColumnOptions(**_asked_by(ColumnOptions, options))
@@ -72,6 +73,10 @@ class StandardInput(Source):
         self._passed = True
         return self._pass()
 
+    @property
+    def encoding(self) -> Any:
+        return self._text.encoding
+
     def progress(self) -> float | None:
         return None
 
@@ -92,6 +97,7 @@ class StandardInput(Source):
             return next(self._blocks, None)
         finally:
             self.skipped, self.notices = self._text.skipped, self._text.notices
+            self.encoding = self._text.encoding
 
 
 class _Piped(FileSource):
@@ -139,10 +145,7 @@ class _PipedLibsvm(_Piped, LibsvmSource):
 
 
 class _PipedDelimited(_Piped, DelimitedSource):
-    """CSV rows wait until a block is full: its reader does not know of pauses."""
-
-    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
-        return filter(None, super()._whole_lines(stream, chunk_bytes, start))
+    pass
 
 
 def _asked_by(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
+from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
 from .formats import FORMATS, SUFFIXES, open_file
 
 
@@ -19,7 +19,8 @@ class ChainedSource(Source):
     """The rows of several sources, one source after the other.
 
     All are dense with the same features, or all are sparse; a sparse block is as wide as the widest before it. Labels
-    are numbers in all of them or words in all of them.
+    are numbers in all of them or words in all of them. Tables are read as if each stood below the one before: the same
+    category is the same feature in all of them, and running means go on.
     """
 
     def __init__(self, sources: Sequence[Source], *, name: str | None = None):
@@ -40,7 +41,7 @@ class ChainedSource(Source):
         for position, source in enumerate(self.sources):
             self._current = position
             try:
-                for X, y in source:
+                for X, y in source.after(self.sources[position - 1]) if position > 0 else source:
                     form = form or _form(X, y)
                     if _form(X, y) != form:
                         raise self._disagreement(source, _form(X, y), form)
@@ -52,6 +53,10 @@ class ChainedSource(Source):
                     yield X, y
             finally:
                 self._collect()
+
+    @property
+    def encoding(self) -> Any:
+        return self.sources[self._current].encoding
 
     def progress(self) -> float | None:
         """Weighted by the sizes of the files; by rows, or equally, when not all are files."""
@@ -100,27 +105,26 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     return ChainedSource([open_file(path, block_rows=block_rows, **options) for path in paths], name=name)
 
 
-class ReadAhead(Source):
+class ReadAhead(DerivedSource):
     """The same blocks, of which up to `depth` are read in a thread ahead of the consumer.
 
     Reading overlaps with the consumer's work as far as both leave the interpreter: compiled code and decompression do.
     An error comes where its block would have come. A source that cannot be restarted is served as it is: it waits for
-    its writer, and a thread that waits cannot be stopped.
+    its writer, and a thread that waits cannot be stopped. `encoding` has the categories of the blocks ahead too.
     """
 
     def __init__(self, source: Source, depth: int = 2):
-        self.source = source
+        super().__init__(source)
         self.depth = positive(depth, "depth")
-        self.name, self.n_rows, self.restartable = source.name, source.n_rows, source.restartable
-        self._progress: float | None = None
+        self._served = self._told()
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        self._note(_Told(0.0, 0, ()))
+        self._served = _Told(0.0, 0, ())
         if not self.restartable:
             for block in self.source:
-                self._note(self._told())
+                self._served = self._told()
                 yield block
-            self._note(self._told())
+            self._served = self._told()
             return
         ready: queue.SimpleQueue[tuple[Any, _Told | None]] = queue.SimpleQueue()
         room = threading.Semaphore(self.depth)
@@ -130,7 +134,7 @@ class ReadAhead(Source):
             thread.start()
             while True:
                 block, told = ready.get()
-                self._note(told)
+                self._served = told or self._served
                 if isinstance(block, BaseException):
                     raise block
                 if block is None:
@@ -143,7 +147,15 @@ class ReadAhead(Source):
             thread.join()
 
     def progress(self) -> float | None:
-        return self.source.progress() if self._progress is None else self._progress
+        return self._served.progress
+
+    @property
+    def skipped(self) -> int:  # type: ignore[override]
+        return self._served.skipped
+
+    @property
+    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._served.notices
 
     def _read(self, ready: Any, room: threading.Semaphore, left: threading.Event) -> None:
         """The thread: read whenever there is room, until the source ends or the consumer has left."""
@@ -164,10 +176,6 @@ class ReadAhead(Source):
 
     def _told(self) -> "_Told":
         return _Told(self.source.progress(), self.source.skipped, self.source.notices)
-
-    def _note(self, told: "_Told | None") -> None:
-        if told is not None:
-            self._progress, self.skipped, self.notices = told
 
 
 class _Told(NamedTuple):

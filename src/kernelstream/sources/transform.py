@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._compile import compiled, inlined
 from ..rows import LARGEST
-from .base import DEFAULT_BLOCK_ROWS, ArraySource, LabelledBlock, Matrix, Source, as_csr, positive
+from .base import DEFAULT_BLOCK_ROWS, ArraySource, DerivedSource, LabelledBlock, Matrix, Source, as_csr, positive
 
 KINDS = ("minmax", "standard")
 ONLINE = "online"
@@ -253,24 +253,19 @@ def _padded(array: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     return array if len(array) == width else np.pad(array, (0, width - len(array)))
 
 
-class Scaled(Source):
+class Scaled(DerivedSource):
     """The blocks of a source, scaled."""
 
     def __init__(self, source: Source, scaling: Scaling):
-        self.source = source
+        super().__init__(source)
         self.scaling = scaling
-        self.name = source.name
-        self.n_rows = source.n_rows
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         for X, y in self.source:
             yield self.scaling.apply(X), y
 
-    def progress(self) -> float | None:
-        return self.source.progress()
 
-
-class Shuffled(Source):
+class Shuffled(DerivedSource):
     """The rows of a source in another order, however they come in blocks: a uniformly random one, drawn from a seed,
     or row numbers (each row at most once).
 
@@ -279,11 +274,9 @@ class Shuffled(Source):
     """
 
     def __init__(self, source: Source, order: int | NDArray[np.int64], *, block_rows: int = DEFAULT_BLOCK_ROWS):
-        self.source = source
+        super().__init__(source)
         self.order = order
         self.block_rows = positive(block_rows, "block_rows")
-        self.name = source.name
-        self.n_rows = source.n_rows
         self._gathered = -1.0
 
     def __iter__(self) -> Iterator[LabelledBlock]:

@@ -1,0 +1,52 @@
+"""Models of other libraries by their names, for ``compare``."""
+
+import importlib
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from ..models import Model, Shown, as_model
+from ..sources import Matrix, OnlineScaling, Scaling
+from ..survey import Survey
+from ..tasks import Classification
+
+
+def other(name: str, found: Survey) -> Model:
+    """A model of a class by its dotted name, such as sklearn.linear_model.SGDClassifier, with its defaults."""
+    module, _, kind = name.rpartition(".")
+    try:
+        made = getattr(importlib.import_module(module), kind)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise ValueError(f"{name!r} cannot be made ({error}); name an algorithm, or a class as module.Class.") from None
+    # Both libraries tell by a base class what a model is for.
+    classifies = isinstance(found.task, Classification)
+    wrong = {"RegressorMixin", "Regressor"} if classifies else {"ClassifierMixin", "Classifier"}
+    if wrong & {base.__name__ for base in type(made).__mro__}:
+        raise ValueError(f"{name} is not for a {found.task.name} task; leave it out, or set another --task.")
+    model = as_model(made, found.task)
+    scaling = found.fresh_scaling()
+    return model if scaling is None else _OnScaledRows(model, scaling)
+
+
+class _OnScaledRows(Model):
+    """A model that gets the rows as our learners see them, who scale for themselves."""
+
+    def __init__(self, model: Model, scaling: Scaling | OnlineScaling):
+        self.model, self.scaling = model, scaling
+        self.name, self.task, self.seed = model.name, model.task, model.seed
+
+    @property
+    def n_bytes(self) -> int:  # type: ignore[override]
+        return self.model.n_bytes
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return self.model.parameters
+
+    def show(self, X: Matrix, kinds: Set[str]) -> Shown:
+        return self.model.show(self.scaling.apply(X), kinds)
+
+    def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
+        scaled = self.scaling.learn(X) if isinstance(self.scaling, OnlineScaling) else self.scaling.apply(X)
+        return self.model.learn(scaled, y, kinds)

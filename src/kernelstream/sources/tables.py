@@ -1,0 +1,109 @@
+"""What CSV, Parquet and Arrow files have in common: tables of named columns that become blocks."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Source, SourceError
+from .columns import ColumnOptions, Encoder, Layout
+
+
+class TableSource(FileSource):
+    """A file of named columns. `label` is a column's position (negative from the end) or name, or None: then every
+    column is a feature, and labels are NaN.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+        label: int | str | None = -1,
+        columns: ColumnOptions | None = None,
+        on_error: str = ON_ERROR[0],
+    ):
+        super().__init__(path, block_rows=block_rows, on_error=on_error)
+        self.label = label
+        self.columns = columns or ColumnOptions()
+        self._encoder: Encoder | None = None
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        return self._pass(None)
+
+    def after(self, earlier: Source) -> Iterator[LabelledBlock]:
+        """Categories, means and the kinds of columns go on from the earlier table."""
+        return self._pass(earlier._encoder if isinstance(earlier, TableSource) else None)
+
+    @abstractmethod
+    def _pass(self, earlier: Encoder | None) -> Iterator[LabelledBlock]:
+        """A fresh pass below the tables that `earlier` has seen."""
+
+    @property
+    def encoding(self) -> dict[str, Any] | None:
+        """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
+        return None if self._encoder is None else self._encoder.encoding()
+
+    def _blocks(self, tables: Iterable[Any], encoder: Encoder) -> Iterator[LabelledBlock]:
+        """The blocks of tables that have been checked for missing values."""
+        self._encoder = encoder
+        for table in _in_blocks(tables, self.block_rows):
+            X = encoder.encode(table)
+            if encoder.unknown > 0:
+                values = (
+                    "1 value is a category" if encoder.unknown == 1 else f"{encoder.unknown:,} values are categories"
+                )
+                first = f"the first: {encoder.first_unknown}"
+                self._tell("unknown", f"{values} that the encoding does not have and count as 0; {first}")
+            label = encoder.layout.label
+            yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
+
+    def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
+        features = [name for at, name in enumerate(layout.names) if at != layout.label]
+        absent = [name for name in self.columns.categorical_columns if name not in features]
+        if absent:
+            what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"
+            raise SourceError(what, path=self.path)
+        twice = [layout.names[at] for at in layout.features(True) if features.count(layout.names[at]) > 1]
+        if twice:
+            raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
+        encoder = Encoder(layout, self.columns, dtype, self.path)
+        if self.columns.encoding is not None:
+            given = self.columns.encoding
+            encoder.expect("the encoding", given["numeric"], given["columns"], given["numbers"])
+        if earlier is not None:
+            encoder.go_on_from(earlier)
+        return encoder
+
+
+def _labels(column: Any) -> NDArray[Any]:
+    """Labels as float64, or as str when they are words."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string()).to_numpy().astype(str)
+    return column.cast(kind).cast(pa.float64(), safe=False).to_numpy().copy()
+
+
+def _in_blocks(tables: Iterable[Any], block_rows: int) -> Iterator[Any]:
+    """Tables of `block_rows` rows; the last one may be shorter, and one where a live stream has paused (None)."""
+    import pyarrow as pa
+
+    pending: Any = None
+    for table in tables:
+        if table is None:
+            if pending is not None and pending.num_rows > 0:
+                yield pending
+            pending = None
+            continue
+        pending = table if pending is None else pa.concat_tables([pending, table])
+        whole = pending.num_rows - pending.num_rows % block_rows
+        for start in range(0, whole, block_rows):
+            yield pending.slice(start, block_rows)
+        pending = pending.slice(whole)
+    if pending is not None and pending.num_rows > 0:
+        yield pending

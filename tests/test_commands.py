@@ -1,0 +1,413 @@
+"""Laws of the commands beside `run`, and of run's options: on real files, through the real entry."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from typer.testing import CliRunner
+
+from kernelstream import Learner
+from kernelstream.cli import app
+from kernelstream.sources import open_source
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "COLUMNS": "100"}
+COMMAND = [sys.executable, "-m", "kernelstream"]
+SIX = "fogd,nogd,rbp,bogd++,avm,bpa-s"
+
+
+def call(*arguments, stdin=None):
+    """The command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env={"COLUMNS": "100"})
+
+
+def done(*arguments):
+    answer = call(*arguments)
+    assert answer.exit_code == 0, answer.output
+    return answer
+
+
+def record(*arguments):
+    return json.loads(done(*arguments, "--json", "-").stdout)
+
+
+def piped(data, *arguments):
+    """The command in a process of its own, which reads these bytes."""
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.run(command, input=data, capture_output=True, env=ENVIRONMENT, timeout=120)
+
+
+def assert_refused(answer, *words):
+    assert answer.exit_code == 2, answer.output
+    assert isinstance(answer.exception, SystemExit)
+    last = answer.stderr.splitlines()[-1]
+    assert last.startswith("kernelstream: ")
+    for word in words:
+        assert word in last
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """A table with two numbers, two columns of words and words as labels, and new rows of the same kind."""
+    folder = tmp_path_factory.mktemp("shop")
+    rng = np.random.default_rng(0)
+    n = 1500
+    colours = np.array(["red", "green", "blue"])[rng.integers(0, 3, n)]
+    sizes = np.array(["S", "M", "L"])[rng.integers(0, 3, n)]
+    numbers = rng.normal(size=(n, 2)).round(4)
+    bought = np.where((numbers.prod(axis=1) > 0) ^ (colours == "red"), "yes", "no")
+    lines = [
+        f"{a},{colour},{b},{size},{label}\n"
+        for (a, b), colour, size, label in zip(numbers, colours, sizes, bought, strict=True)
+    ]
+    header = "width,colour,height,size,bought\n"
+    (folder / "shop.csv").write_text(header + "".join(lines[:1000]))
+    # The categories come in another order here.
+    (folder / "new.csv").write_text(header + "".join(sorted(lines[1000:], key=lambda line: line.split(",")[1])))
+    return folder
+
+
+# compare
+
+
+def test_compare_gives_what_single_runs_give():
+    together = record("compare", "digits", "--algorithms", "fogd,rbp", "--shuffle", "--scale", "standard")
+    for one in together["runs"]:
+        alone = record("run", "digits", "--algorithm", one["algorithm"], "--shuffle", "--scale", "standard")
+        assert one["mistake_rate"] == alone["mistake_rate"]
+        assert one["size"] == alone["size"]
+
+
+def test_six_learners_take_hardly_more_than_their_learning_times(tmp_path):
+    done("convert", "checkerboard:rows=100000", tmp_path / "board.npz")
+    sizes = ("--set", "kernel.gamma=20", "--set", "budget=600", "--set", "n_components=600")
+    done("compare", "checkerboard:rows=2000", "--algorithms", SIX, *sizes)  # compiles
+    ratios = []
+    for _ in range(3):
+        start = time.perf_counter()
+        runs = record("compare", tmp_path / "board.npz", "--algorithms", SIX, *sizes)["runs"]
+        ratios.append((time.perf_counter() - start) / sum(run["seconds"] for run in runs))
+        assert [run["rows"] for run in runs] == 6 * [100_000]
+        if ratios[-1] <= 1.2:
+            break
+    assert min(ratios) <= 1.2, ratios
+
+
+def test_compare_reads_standard_input_which_passes_once():
+    rows = "".join(f"{2 * (i % 2) - 1} 1:{i % 7} 2:{i % 2}\n" for i in range(600)).encode()
+    answer = piped(rows, "compare", "-", "--algorithms", "fogd,rbp", "--json", "-")
+    assert answer.returncode == 0, answer.stderr
+    assert [run["rows"] for run in json.loads(answer.stdout)["runs"]] == [600, 600]
+
+
+def test_settings_go_to_those_that_have_them():
+    settings = ("--set", "kernel.gamma=0.002", "--set", "rbp:budget=30", "--set", "n_components=50")
+    fogd, rbp = record("compare", "digits", "--algorithms", "fogd,rbp", *settings)["runs"]
+    assert (fogd["size"], rbp["size"]) == (100, 30)
+    assert fogd["parameters"]["kernel.gamma"] == rbp["parameters"]["kernel.gamma"] == 0.002
+
+
+def test_other_libraries_learn_beside_ours(tmp_path):
+    report = tmp_path / "page.html"
+    classes = "fogd,sklearn.linear_model.Perceptron"
+    runs = record("compare", "breast-cancer", "--scale", "standard", "--algorithms", classes, "--report", report)
+    theirs = runs["runs"][1]
+    assert (theirs["algorithm"], theirs["rows"]) == ("Perceptron", 569)
+    assert 0 < theirs["mistake_rate"] < 0.1  # 0.3 on rows that are not scaled
+    assert "Perceptron" in report.read_text()
+
+
+def test_runs_are_repeated_and_summarized():
+    runs = record("compare", "digits", "--algorithms", "fogd,rbp", "--runs", "2", "--jobs", "1")["runs"]
+    assert [(run["algorithm"], run["seed"]) for run in runs] == [("fogd", 0), ("fogd", 1), ("rbp", 0), ("rbp", 1)]
+    assert "±" in done("run", "digits", "--runs", "2", "--jobs", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--algorithms", "fogd,sklearn.linear_model.SGDClassifier", "--runs", "2"), ("SGDClassifier", "--runs")),
+        (("--algorithms", "fogd,sklearn.linear_model.SGDRegressor"), ("SGDRegressor", "multiclass")),
+        (("--algorithms", "fogd,sklearn.svm.SVC"), ("SVC", "partial_fit")),
+        (("--algorithms", "nowhere.Model"), ("nowhere.Model", "module.Class")),
+        (("--algorithms", "fogd,fogd"), ("fogd twice",)),
+        (("--algorithms", ","), ("names no algorithm",)),
+        (("--algorithms", "fogd,rbp", "--set", "rank=3"), ("none of fogd, rbp", "rank")),
+        (("--algorithms", "fogd", "--set", "rbp:budget=3"), ("'rbp'", "not among fogd")),
+        (("--algorithms", "fogd,tvm"), ("tvm", "multiclass")),
+    ],
+)
+def test_compare_refuses_in_one_line(arguments, words):
+    assert_refused(call("compare", "digits", *arguments), *words)
+
+
+# tune
+
+
+def test_run_takes_what_tune_found(tmp_path):
+    out = tmp_path / "tuned.toml"
+    answer = done("tune", "digits", "--rows", "600", "--trials", "6", "--jobs", "1", "--out", out, "--scale", "minmax")
+    config = tomllib.loads(out.read_text())
+    assert (config["algorithm"], config["task"], config["scale"]) == ("fogd", "multiclass", "minmax")
+    assert "(the defaults)" in answer.stderr
+    assert answer.stderr.count("kernel.gamma=") >= 5
+    run = record("run", "digits", "--config", out)
+    assert run["scale"] == "minmax"
+    assert run["parameters"]["kernel.gamma"] == config["set"]["kernel.gamma"]
+    other = record("run", "digits", "--config", out, "--set", "kernel.gamma=0.5", "--scale", "none")
+    assert (other["parameters"]["kernel.gamma"], other["scale"]) == (0.5, "none")
+
+
+def test_tune_can_shuffle_what_is_sorted_by_label(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    order = np.argsort(y, kind="stable")
+    np.savez(tmp_path / "sorted.npz", X=X[order], y=y[order])
+    common = ("--trials", "1", "--rows", "1797", "--jobs", "1", "--out", tmp_path / "t.toml")
+    sorted_rate, shuffled_rate = (
+        float(done("tune", tmp_path / "sorted.npz", *common, *more).stdout.split("trials: ")[1].split(" %")[0])
+        for more in ((), ("--shuffle",))
+    )
+    assert sorted_rate < 0.5 * shuffled_rate
+    assert "shuffled" in (tmp_path / "t.toml").read_text()
+
+
+# predict
+
+
+def test_predictions_use_the_encoding_of_the_model(shop, tmp_path):
+    model, out = tmp_path / "shop.ks", tmp_path / "p.csv"
+    done("run", shop / "shop.csv", "--categorical", "onehot", "--save", model)
+    answer = done("predict", model, shop / "new.csv", "--out", out, "--scores")
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    labels = [row["bought"] for row in csv.DictReader((shop / "new.csv").read_text().splitlines())]
+    mistakes = np.mean([row["prediction"] != label for row, label in zip(rows, labels, strict=True)])
+    assert mistakes < 0.3
+    assert f"500 rows, mistake rate {100 * mistakes:.2f} %" in answer.stderr
+    assert all((float(row["score"]) >= 0) == (row["prediction"] == "yes") for row in rows)
+
+
+def test_standard_input_is_encoded_predicted_and_written_to_standard_output(shop, tmp_path):
+    model = tmp_path / "shop.ks"
+    reading = ("-", "--format", "csv")
+    options = ("--categorical", "onehot", "--save", model)
+    trained = piped((shop / "shop.csv").read_bytes(), "run", *reading, *options)
+    assert trained.returncode == 0, trained.stderr
+    answer = piped((shop / "new.csv").read_bytes(), "predict", model, *reading)
+    assert answer.returncode == 0, answer.stderr
+    lines = answer.stdout.decode().splitlines()
+    assert lines[0] == "prediction"
+    assert len(lines) == 501
+    assert set(lines[1:]) == {"yes", "no"}
+
+
+def test_probabilities_have_a_column_a_class(tmp_path):
+    model, out = tmp_path / "m.ks", tmp_path / "p.csv"
+    done("run", "digits", "--set", "loss=softmax", "--save", model)
+    done("predict", model, "digits", "--probabilities", "--out", out)
+    table = np.loadtxt(out, delimiter=",", skiprows=1)
+    assert out.read_text().splitlines()[0].split(",")[:3] == ["prediction", "probability 0", "probability 1"]
+    assert np.allclose(table[:, 1:].sum(axis=1), 1.0)
+    assert np.array_equal(table[:, 0], Learner.load(model).predict(load_digits().data))
+
+
+def test_predict_writes_nothing_that_it_cannot_finish(tmp_path):
+    model, out = tmp_path / "m.ks", tmp_path / "p.csv"
+    done("run", "digits", "--save", model)
+    assert_refused(call("predict", model, "digits", "--probabilities", "--out", out), "logistic")
+    assert not out.exists()
+    assert_refused(call("predict", tmp_path / "none.ks", "digits"), "none.ks")
+    assert_refused(call("predict", model, "breast-cancer", "--out", out), "30", "64")
+
+
+# inspect
+
+
+def test_inspect_draws_what_can_be_drawn(tmp_path):
+    for data, algorithm, name in (
+        ("checkerboard:rows=500", "rbp", "surface.png"),
+        ("digits", "rbp", "points.png"),
+        ("breast-cancer", "rrf", "widths.png"),
+    ):
+        done("run", data, "--algorithm", algorithm, "--save", tmp_path / "m.ks")
+        answer = done("inspect", tmp_path / "m.ks", "--output", tmp_path / algorithm / name)
+        assert f"wrote {tmp_path / algorithm / name / name}" in answer.stderr
+        assert (tmp_path / algorithm / name / name).read_bytes().startswith(b"\x89PNG")
+    facts = json.loads(done("inspect", tmp_path / "m.ks", "--json").stdout)
+    assert (facts["algorithm"], facts["features"], facts["rows seen"]) == ("rrf", "30", "569")
+
+
+def test_images_may_have_any_shape(tmp_path):
+    model = tmp_path / "m.ks"
+    done("run", "digits", "--algorithm", "rbp", "--save", model)
+    assert "points.png" in done("inspect", model, "--output", tmp_path, "--image-shape", "4x16").stderr
+    assert_refused(call("inspect", model, "--output", tmp_path, "--image-shape", "5x5"), "25", "64")
+    assert_refused(call("inspect", model, "--output", tmp_path, "--image-shape", "wide"), "'wide'", "28x28")
+    assert_refused(call("inspect", model, "--image-shape", "8x8"), "--output")
+
+
+# convert, datasets
+
+
+def test_converted_rows_are_the_same_rows(tmp_path):
+    files = [tmp_path / f"digits{suffix}" for suffix in (".libsvm.xz", ".csv.gz", ".parquet", ".arrow", ".npz", ".npy")]
+    before = "digits"
+    for file in files:
+        answer = done("convert", before, file)
+        assert f"wrote 1,797 rows to {file}" in answer.stderr
+        before = file
+    X, y = (np.concatenate(parts) for parts in zip(*open_source(before), strict=True))
+    expected = load_digits()
+    assert np.array_equal(X, expected.data)
+    assert np.array_equal(y, expected.target)
+    assert_refused(call("convert", "digits", tmp_path / "digits.doc"), "digits.doc", "suffix")
+
+
+def test_data_sets_are_listed():
+    rows = json.loads(done("datasets", "--json").stdout)
+    table = done("datasets").stdout
+    for row in rows:
+        assert f"{row['name']}/{row['split']}" in table
+    assert {"name", "split", "task", "rows", "where"} <= set(rows[0])
+
+
+def test_a_real_data_set_is_read_by_its_name(data_directory):
+    run = record("run", "cod-rna/train", "--shuffle", "--scale", "standard", "--test", "cod-rna/test")
+    assert (run["rows"], run["test"]) == (59_535, "cod-rna/test")
+    assert run["mistake_rate"] < 0.06
+    joined = record("run", "dna/train+test")
+    assert joined["rows"] == 3186
+
+
+# run
+
+
+def test_a_test_file_is_encoded_like_the_training_file(shop, tmp_path):
+    model = tmp_path / "m.ks"
+    options = ("--categorical", "onehot", "--passes", "3", "--save", model)
+    run = record("run", shop / "shop.csv", "--test", shop / "new.csv", *options)
+    assert run["rows"] == 3000
+    assert f"mistake rate {100 * run['mistake_rate']:.2f} %" in done("predict", model, shop / "new.csv").stderr
+
+
+def test_orders_are_the_rows_orders(tmp_path):
+    orders = np.stack([np.arange(1797), np.arange(1797)[::-1]])
+    np.savez(tmp_path / "orders.npz", perm=orders)
+    runs = record("run", "digits", "--orders", tmp_path / "orders.npz", "--jobs", "1")["runs"]
+    assert runs[0]["mistake_rate"] == record("run", "digits")["mistake_rate"]
+    assert runs[1]["mistake_rate"] != runs[0]["mistake_rate"]
+    np.savez(tmp_path / "other.npz", order=orders)
+    assert_refused(call("run", "digits", "--orders", tmp_path / "other.npz"), "'perm'", "order")
+    (tmp_path / "text.npz").write_text("1 2 3")
+    assert_refused(call("run", "digits", "--orders", tmp_path / "text.npz"), "text.npz", "np.savez")
+
+
+def test_repetitions_of_a_file_run_in_processes(shop):
+    arguments = ("run", shop / "shop.csv", "--categorical", "onehot", "--runs", "2")
+    alone, spread = (record(*arguments, "--jobs", jobs)["summary"] for jobs in ("1", "2"))
+    assert alone == spread
+
+
+def test_late_labels_cost_accuracy():
+    at_once, late = (record("run", "digits", "--delay", delay) for delay in (0, 200))
+    assert late["rows"] == at_once["rows"] == 1797
+    assert late["mistake_rate"] > at_once["mistake_rate"]
+
+
+@pytest.mark.parametrize("delay", [0, 150])
+def test_a_resumed_run_ends_like_one_that_was_never_interrupted(tmp_path, delay):
+    X, y = load_digits(return_X_y=True)
+    data, part = tmp_path / "digits.npz", tmp_path / "part.ks"
+    common = ("run", data, "--delay", delay, "--set", "kernel.gamma=0.001")
+    np.savez(data, X=X[:1000], y=y[:1000])
+    done(*common, "--checkpoint", part, "--every", "300")
+    np.savez(data, X=X, y=y)
+    again = done(*common, "--checkpoint", part, "--every", "300", "--resume", "--save", tmp_path / "a.ks")
+    assert f"resumed after {'1,000' if delay == 0 else '900'} rows" in again.stderr
+    done(*common, "--save", tmp_path / "b.ks")
+    first, second = (Learner.load(tmp_path / name) for name in ("a.ks", "b.ks"))
+    assert first.n_seen == second.n_seen == 1797
+    assert np.array_equal(first.scores(X), second.scores(X))
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    part = tmp_path / "part.ks"
+    done("run", "digits", "--checkpoint", part)
+    assert_refused(call("run", "digits", "--checkpoint", part, "--resume", "--seed", "3"), "seed 0", "not 3")
+    done("run", "digits", "--save", part)
+    assert_refused(call("run", "digits", "--checkpoint", part, "--resume"), "not a checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("digits", "--resume"), ("--checkpoint",)),
+        (("digits", "--runs", "2", "--save", "m.ks"), ("--save", "--runs")),
+        (("digits", "--test", "digits", "--delay", "3"), ("--test", "--delay")),
+        (("digits", "--passes", "3"), ("--passes 3", "--test")),
+        (("digits", "--test", "nowhere.csv"), ("nowhere.csv",)),
+        (("-", "--runs", "2"), ("--runs", "standard input")),
+        (("-", "--scale", "standard"), ("standard input", "online")),
+        (("digits", "--metrics", "mistake_rate,speed"), ("speed",)),
+        (("digits", "--json", "-", "--csv", "-"), ("stdout",)),
+        (("digits", "--config", "nowhere.toml"), ("nowhere.toml",)),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(arguments, words):
+    assert_refused(call("run", *arguments, stdin="1 1:1\n-1 1:2\n"), *words)
+
+
+def test_categories_in_several_files_are_refused_until_they_can_be_joined(shop):
+    assert_refused(call("run", shop / "*.csv", "--categorical", "onehot"), "2 files", "hash")
+    assert record("run", shop / "*.csv", "--categorical", "hash")["rows"] == 1500
+
+
+def test_skipped_rows_are_told_in_the_table_and_on_the_page(tmp_path):
+    lines = [f"{i % 5},{i % 3},{i % 2}\n" for i in range(200)]
+    lines[7] = "1,what,0\n"
+    (tmp_path / "data.csv").write_text("a,b,label\n" + "".join(lines))
+    page = tmp_path / "page.html"
+    answer = done("run", tmp_path / "data.csv", "--on-error", "skip", "--report", page)
+    assert "1 row could not be read" in answer.stderr
+    assert "1 row could not be read" in page.read_text()
+    assert "line 9" in page.read_text()
+
+
+def test_results_come_as_csv_and_markdown(tmp_path):
+    table = list(csv.DictReader(done("run", "digits", "--csv", "-").stdout.splitlines()))
+    assert (table[0]["algorithm"], table[0]["rows"]) == ("fogd", "1797")
+    assert done("run", "digits", "--markdown", "-").stdout.startswith("| data set | learner |")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")
+def test_an_interrupted_stream_can_go_on(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 3))
+    y = np.sign(X[:, 0])
+    np.savez(tmp_path / "long.npz", X=X, y=y)
+    part = tmp_path / "part.ks"
+    arguments = ("run", tmp_path / "long.npz", "--block-rows", "2", "--json", "-", "--checkpoint", part)
+    command = [*COMMAND, *map(str, arguments), "--every", "50"]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        while not part.exists():
+            time.sleep(0.01)
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert b"Traceback" not in errors
+    stopped = json.loads(output)
+    assert stopped["interrupted"]
+    assert 0 < stopped["rows"] < 100_000
+    assert Learner.load(part).n_seen == stopped["rows"]
+    again = done("run", tmp_path / "long.npz", "--checkpoint", part, "--resume", "--json", tmp_path / "again.json")
+    assert f"resumed after {stopped['rows']:,} rows" in again.stderr
+    resumed = json.loads((tmp_path / "again.json").read_text())
+    assert resumed["mistake_rate"] == record("run", tmp_path / "long.npz")["mistake_rate"]
