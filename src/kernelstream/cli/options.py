@@ -54,9 +54,7 @@ ReportFile = Annotated[
 # How a source is to be read: these are added to every command that opens one, which gets them as keywords.
 _READING: dict[str, tuple[Any, Any]] = {
     "label": (
-        Annotated[
-            str, typer.Option(help="The label's column: a name or a position; none to predict without one.")
-        ],
+        Annotated[str, typer.Option(help="The label's column: a name or a position; none to predict without one.")],
         "-1",
     ),
     "header": (
