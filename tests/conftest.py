@@ -11,12 +11,14 @@ settings.register_profile("laws", deadline=None, derandomize=True, max_examples=
 settings.load_profile("laws")
 
 ROOT = Path(__file__).parents[1]
+# Commands that tests start find the data sets where the tests do.
+os.environ.setdefault("KERNELSTREAM_DATA", str(ROOT.parent / "shared" / "data"))
 
 
 @pytest.fixture(scope="session")
 def data_directory() -> Path:
     """The local mirror of the papers' datasets."""
-    directory = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
+    directory = Path(os.environ["KERNELSTREAM_DATA"])
     if not directory.is_dir():
         pytest.skip(f"no datasets at {directory}; set KERNELSTREAM_DATA")
     return directory

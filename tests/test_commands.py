@@ -364,9 +364,18 @@ def test_options_that_do_not_go_together_are_refused(arguments, words):
     assert_refused(call("run", *arguments, stdin="1 1:1\n-1 1:2\n"), *words)
 
 
-def test_categories_in_several_files_are_refused_until_they_can_be_joined(shop):
-    assert_refused(call("run", shop / "*.csv", "--categorical", "onehot"), "2 files", "hash")
-    assert record("run", shop / "*.csv", "--categorical", "hash")["rows"] == 1500
+def test_categories_of_several_files_are_the_same_features(shop):
+    for categorical in ("onehot", "hash"):
+        assert record("run", shop / "*.csv", "--categorical", categorical)["rows"] == 1500
+
+
+def test_a_diverging_learner_stops_and_the_others_go_on(tmp_path):
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    np.savez(tmp_path / "rows.npz", X=X, y=X[:, 0] + 1.0)
+    options = ("--algorithms", "ogd,fogd", "--set", "ogd:learning_rate=1e6", "--set", "ogd:kernel=polynomial")
+    runs = record("compare", tmp_path / "rows.npz", *options)["runs"]
+    assert [bool(run["stopped"]) for run in runs] == [True, False]
+    assert runs[0]["rows"] < 3000 == runs[1]["rows"]
 
 
 def test_skipped_rows_are_told_in_the_table_and_on_the_page(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 
 import numpy as np
@@ -46,8 +47,11 @@ WANTED = {
 
 
 def test_every_table_and_figure_of_the_papers_is_there():
-    missing = {f"{paper}/{name}" for paper, wanted in WANTED.items() for name in wanted} - set(EVERY)
-    assert not missing
+    for paper, wanted in WANTED.items():
+        here = [path.partition("/")[2] for path in EVERY if path.startswith(f"{paper}/")]
+        # A table may be in parts: table-4 and table-4b, figure-3a and figure-3b.
+        missing = [name for name in wanted if not any(re.fullmatch(rf"{name}([a-z]|-[a-z-]+)?", one) for one in here)]
+        assert not missing, paper
 
 
 @pytest.mark.parametrize("path", EVERY)
@@ -62,7 +66,7 @@ def test_an_item_says_all_that_running_it_needs(path):
             if data.absent is None:
                 assert data.task in spec_from(entrant.algorithm, item.settings_of(entrant, data)).tasks
     for data in item.data:
-        assert set(data.set) <= {"all", *(entrant.label for entrant in item.entrants)}
+        assert item.kind != "table" or set(data.set) <= {"all", *(entrant.label for entrant in item.entrants)}
         name = data.source.partition("/")[0].partition(":")[0]
         assert data.absent or name in DATASETS or name in GENERATED or name.startswith("brodatz-textons")
     if item.kind == "table":

@@ -63,6 +63,7 @@ class Trace:
     compiling_seconds: float = 0.0
     checkpoints: list[Checkpoint] = field(default_factory=list)
     last: Checkpoint = _NOTHING
+    stopped: str = ""  # why it ended before its source did
 
     @property
     def rows_per_second(self) -> float:
@@ -86,6 +87,7 @@ class Trace:
             "bytes": last.bytes,
             "seed": self.seed,
             "parameters": self.parameters,
+            "stopped": self.stopped or None,
             "checkpoints": [checkpoint.to_json() for checkpoint in self.checkpoints],
         }
 
@@ -151,21 +153,31 @@ def side_by_side(
 def follow(
     runs: Sequence["Run"], source: Source, *, on_block: Callable[[list[Trace]], None] | None = None
 ) -> list[Trace]:
-    """Take runs through a source to its end. Those that have learned rows before go on behind them."""
+    """Take runs through a source to its end. Those that have learned rows before go on behind them.
+
+    One of several that diverges stops where it is, and its trace says so; the last one left raises.
+    """
     clock = _Clock()
     for run in runs:
-        run.trace.compiling_seconds += clock.timed(run.model.prepare)[1]
+        run.trace.compiling_seconds += clock.timed(run.prepare)[1]
     traces = [run.trace for run in runs]
+    going = list(runs)
     blocks = clock.reading(iter(source))
     row = 0
     for X, y in settled_blocks([run.model for run in runs], blocks):
-        for run in runs:
+        for run in list(going):
             run.reading_seconds = clock.read
-            run.take(X, y, row)
+            try:
+                run.take(X, y, row)
+            except FloatingPointError as error:
+                if len(going) == 1:
+                    raise
+                run.trace.stopped = str(error)
+                going.remove(run)
         row += len(y)
         if on_block is not None:
             on_block(traces)
-    for run in runs:
+    for run in going:
         run.finish(row)
     return traces
 
@@ -204,6 +216,9 @@ class Run:
         self._marks = iter(checkpoints if checkpoints is not None else spaced_rows())
         self._mark: float = 0
         self._next_mark()
+
+    def prepare(self) -> None:
+        self.model.prepare(late=self.delay > 0)
 
     def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
         """Show and learn from a block whose first row is number `row` of the source."""
@@ -287,7 +302,8 @@ class Run:
             metric.update(y, shown[metric.needs])
         self.rows += len(y)
         self.trace.last = self._checkpoint()
-        self.trace.parameters = self.model.parameters
+        if not self.trace.parameters:
+            self.trace.parameters = self.model.parameters
         if self.rows == self._mark:
             self.trace.checkpoints.append(self.trace.last)
             self.window = [metric.fresh() for metric in self.window]

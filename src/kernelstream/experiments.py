@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .engine import Algorithm
 from .evaluate import Checkpoint, Trace, prequential, settled_blocks
+from .interrupts import uninterrupted
 from .learner import Learner
 from .metrics import Metric, default_metrics
 from .models import Model, as_model
@@ -65,10 +66,11 @@ def holdout(
 
     for _ in range(passes):
         for X, y in _cut(settled_blocks([model], iter(train)), [mark - rows for mark in marks]):
-            start = time.perf_counter()
-            model.learn(X, y, frozenset())
-            seconds += time.perf_counter() - start
-            rows += len(y)
+            with uninterrupted():
+                start = time.perf_counter()
+                model.learn(X, y, frozenset())
+                seconds += time.perf_counter() - start
+                rows += len(y)
             if rows in marks:
                 judge()
             else:

@@ -54,8 +54,8 @@ class Model:
             self.learn(X[t : t + 1], y[t : t + 1], frozenset())
         return _stacked(parts, kinds)
 
-    def prepare(self) -> None:
-        """Have everything compiled that learning will run."""
+    def prepare(self, *, late: bool = False) -> None:
+        """Have everything compiled that learning will run, also from labels that come late."""
 
     @property
     def settled(self) -> bool:
@@ -99,7 +99,7 @@ class OwnModel(Model):
         # A learner that grows is as wide as the last feature it has met.
         self.learner.settle(X[:, : int(X.indices.max(initial=0)) + 1] if growing else X)
 
-    def prepare(self) -> None:
+    def prepare(self, *, late: bool = False) -> None:
         """A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it."""
         learner = self.learner
         small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(learner.algorithm, name)}
@@ -107,7 +107,10 @@ class OwnModel(Model):
         twin = Learner(replace(learner.algorithm, **small), learner.task, dtype=learner.dtype)
         # Steps that are too long for these rows may be right for the real ones.
         with contextlib.suppress(FloatingPointError):
-            twin.learn(np.arange(1.0, 5.0)[:, None], np.resize(labels, 4))
+            rows = np.arange(1.0, 5.0)[:, None]
+            twin.learn(rows, np.resize(labels, 4))
+            if late:
+                twin.learn_late(rows, np.resize(labels, 4), rows)
 
     def show(self, X: Matrix, kinds: Set[str]) -> Shown:
         return self._shown(self.learner.scores(X), kinds)

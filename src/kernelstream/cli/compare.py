@@ -108,6 +108,7 @@ def compare(
             raise typer.Exit(o.INTERRUPTED)
         notices = file.notices
         outputs.console.print(traces_table(traces))
+        say(console, *(f"stopped: {trace.stopped}" for trace in traces if trace.stopped))
         say(console, *notices)
         record |= {"interrupted": interrupts.seen, "runs": [trace.to_json() for trace in traces]}
         facts = {"data": data, "scale": scale, "rows": "shuffled" if shuffle or runs else "in their order"}

@@ -14,25 +14,20 @@ from ..learner import Learner
 from ..metrics import Metric, metrics_from
 from ..models import Model, OwnModel
 from ..settings import spec_from
-from ..sources import ChainedSource, ReadAhead, Shuffled, Source, open_source
+from ..sources import ReadAhead, Shuffled, Source, open_source
 from ..survey import AUTO, Survey, survey
 from ..tasks import Task
+from .options import UNLABELLED
 from .others import other
 
 
 def opened(data: str, reading: dict[str, Any]) -> Source:
     """The source that DATA names, read with these options."""
-    label = reading["label"]
-    with contextlib.suppress(ValueError):
+    label: Any = None if reading["label"] == UNLABELLED else reading["label"]
+    with contextlib.suppress(ValueError, TypeError):
         label = int(label)
     given = {name: value for name, value in reading.items() if value is not None}
-    source = open_source(data, **given | {"label": label})
-    if given["categorical"] == "onehot" and "encoding" not in given and isinstance(source, ChainedSource):
-        raise ValueError(
-            f"{data} is {len(source.sources)} files, and onehot counts the categories of each anew; "
-            "take --categorical hash, or join them into one file."
-        )
-    return source
+    return open_source(data, **given | {"label": label})
 
 
 def ahead(source: Source, seed: int | None) -> Source:

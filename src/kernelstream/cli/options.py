@@ -18,6 +18,7 @@ from ..survey import AUTO, SCALES, TASKS, UNSCALED
 
 BAD_INPUT, INTERRUPTED = 2, 130
 STDOUT = "-"
+UNLABELLED = "none"
 _LARGEST_SEED = 2**63 - 1
 
 Data = Annotated[
@@ -52,7 +53,10 @@ ReportFile = Annotated[
 
 # How a source is to be read: these are added to every command that opens one, which gets them as keywords.
 _READING: dict[str, tuple[Any, Any]] = {
-    "label": (Annotated[str, typer.Option(help="The label's column: a name or a position.")], "-1"),
+    "label": (
+        Annotated[str, typer.Option(help="The label's column: a name or a position; none to predict without one.")],
+        "-1",
+    ),
     "header": (
         Annotated[bool | None, typer.Option("--header/--no-header", help="Whether a CSV file has one; else it shows.")],
         None,

@@ -49,7 +49,7 @@ def predict(
             _write(out, task.lines(ahead(file, None), line))
         found = f"{words.metric_name(metric.name)} {words.metric_value(metric.name, metric.value)} against their labels"
         if metric.n == 0:
-            found = "not compared: their labels are of another kind than the model's"
+            found = "not compared: they have no labels, or of another kind than the model's"
         say(console, f"{words.count(task.rows)} rows, {found}", *file.notices)
         if interrupts.seen:
             raise typer.Exit(o.INTERRUPTED)
@@ -70,7 +70,7 @@ class _Predicting:
         for X, y in source:
             raw = self.learner.scores(X)
             labels = self.learner.task.decode(raw)
-            if (labels.dtype.kind == "U") == (y.dtype.kind == "U"):
+            if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and not _unknown(y):
                 self.metric.update(y, labels)
             self.rows += len(y)
             columns = [_plain(labels)]
@@ -86,6 +86,11 @@ class _Predicting:
         names = ["prediction"]
         names += [f"score {name}".strip() for name in outputs] if self.scores else []
         return names + ([f"probability {name}" for name in classes] if self.probabilities else [])
+
+
+def _unknown(y: np.ndarray) -> bool:
+    """Whether these labels stand for none."""
+    return y.dtype.kind == "f" and bool(np.isnan(y).all())
 
 
 def _plain(labels: np.ndarray) -> list[Any]:

@@ -4,7 +4,7 @@ RBFSampler and SGD, in chunks.
     svc              LIBSVM with a Gaussian kernel; size: its support vectors
     linear-nystroem  landmarks by k-means, the Nystrom map that they make, a linear machine (LLSVM); size: the landmarks
     linear-fourier   random Fourier features, a linear machine; size: the features
-    kernel-lbfgs     mean loss + lambda/2 ||f||^2 over all points by L-BFGS; size: the points
+    kernel-lbfgs     mean loss + lambda/2 ||f||^2 over all points by L-BFGS; size: all points
     rbfsampler-sgd   random Fourier features, SGD; the only one that is judged as it learns
 
 The linear machine is LIBLINEAR's own default for loss=hinge (the hinge is squared, one class against the rest), and
@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.cluster import MiniBatchKMeans
@@ -31,8 +32,6 @@ from ..tasks import Task
 
 LOSSES = ("hinge", "logistic")
 CHUNK_ROWS = 256
-# Times n, added to the Gram matrix's diagonal: rounding turns zero eigenvalues into such of down to about -1e-15 n.
-_JITTER = 1e-13
 
 
 class Fitted(NamedTuple):
@@ -130,30 +129,31 @@ def _kernel_lbfgs(settings: dict[str, Any], X: Any, y: np.ndarray, task: Task, s
     """One output a class. The hinge is sum_r max(0, 1 + f_r - f_y)^2, as L-BFGS wants a gradient without jumps.
 
     The unknowns are v = L'a with G = LL', in which ||f|| is the Euclidean norm: in a itself the problem is as badly
-    conditioned as G.
+    conditioned as G. L is factored with pivots and ends where what is left of G is rounding.
     """
     classes, index = np.unique(y, return_inverse=True)
     n, k = len(y), len(classes)
-    chosen = np.eye(k)[index]
     gram = rbf_kernel(X, gamma=settings["gamma"]).astype(np.float64, copy=False)
-    gram.flat[:: n + 1] += _JITTER * n
-    L = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    factor, order, rank, _ = dpstrf(gram.T, lower=1, overwrite_a=1)
+    order -= 1  # LAPACK counts from 1
+    L = np.tril(factor)[:, :rank]
+    chosen = np.eye(k)[index[order]]
     regularization = settings["regularization"]
     loss = _squared_hinge if settings["loss"] == "hinge" else _negative_log_likelihood
 
     def risk(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        v = flat.reshape(n, k)
+        v = flat.reshape(rank, k)
         value, slope = loss(L @ v, chosen)
         gradient = L.T @ (slope / n) + regularization * v
         return value / n + 0.5 * regularization * float(flat @ flat), gradient.ravel()
 
-    found = minimize(
-        risk, np.zeros(n * k), jac=True, method="L-BFGS-B", options={"maxiter": settings["max_iterations"]}
-    )
-    coef = solve_triangular(L, found.x.reshape(n, k), lower=True, trans="T", check_finite=False)
+    options = {"maxiter": settings["max_iterations"]}
+    found = minimize(risk, np.zeros(rank * k), jac=True, method="L-BFGS-B", options=options)
+    coef = solve_triangular(L[:rank], found.x.reshape(rank, k), lower=True, trans="T", check_finite=False)
+    points = X[order[:rank]]
 
     def predict(rows: Any) -> np.ndarray:
-        return classes[(rbf_kernel(rows, X, gamma=settings["gamma"]) @ coef).argmax(axis=1)]
+        return classes[(rbf_kernel(rows, points, gamma=settings["gamma"]) @ coef).argmax(axis=1)]
 
     return Fitted(predict, n)
 

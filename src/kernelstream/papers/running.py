@@ -23,6 +23,8 @@ from .rows import Missing, Rows, load, orders
 
 CHUNKED = "rbfsampler-sgd"
 _ACCURACY, _MISTAKES = "accuracy", "mistake_rate"
+# What was run in this process: a figure shows the runs of its table.
+_done: dict[str, list[Trace]] = {}
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,10 @@ def _column(
         own = [entrant for entrant in item.entrants if entrant.algorithm is not None]
         trials = [_trial(item, entrant, data, rows, value) for entrant in own]
         told = None if on_run is None else (lambda trace: on_run(data.label, trace))
-        found = dict(zip([e.label for e in own], repeated(trials, given, jobs=jobs, on_run=told), strict=True))
+        keys = [_key(data, trial, len(given)) for trial in trials]
+        new = {key: trial for key, trial in zip(keys, trials, strict=True) if key not in _done}
+        _done.update(zip(new, repeated(list(new.values()), given, jobs=jobs, on_run=told), strict=True))
+        found = {entrant.label: _done[key] for entrant, key in zip(own, keys, strict=True)}
         for entrant in item.entrants:
             if entrant.absent is not None:
                 yield Cell(data.label, entrant.label, absent=entrant.absent)
@@ -104,6 +109,13 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
         passes=data.passes,
         checkpoints=item.checkpoints if item.kind == "convergence" else (),
     )
+
+
+def _key(data: DataSet, trial: _Trial, runs: int) -> str:
+    """All that a trial's results depend on."""
+    rows = replace(data, label="", set={}, quick=False)
+    judged = [metric.name for metric in trial.metrics or ()]
+    return repr((rows, trial.algorithm, runs, judged, trial.checkpoints))
 
 
 def _shrunk(spec: Algorithm, n: int) -> Algorithm:

@@ -97,7 +97,6 @@ class StandardInput(Source):
             return next(self._blocks, None)
         finally:
             self.skipped, self.notices = self._text.skipped, self._text.notices
-            self.encoding = self._text.encoding
 
 
 class _Piped(FileSource):
