@@ -22,6 +22,7 @@ from kernelstream.papers.results import (
     NO_DATA,
     NOT_RUN,
     UNPUBLISHED,
+    Cell,
     Result,
     check_claim,
     counted,
@@ -132,9 +133,10 @@ def test_a_cell_agrees_within_deviations_or_five_percent_or_if_it_is_better(mean
     assert judge(mean, sd, published) == word
 
 
-def test_a_larger_accuracy_is_better():
-    assert judge(95.0, 0.0, Published(80.0), larger_is_better=True) == BETTER
-    assert judge(70.0, 0.0, Published(80.0), larger_is_better=True) == DIFFERS
+def test_an_accuracy_is_judged_by_its_errors():
+    item = Item("p", "t", "t", metric="accuracy", percent=True, published={("d", "A"): Published(95.0)})
+    for mean, word in ((95.2, AGREES), (94.8, AGREES), (94.0, DIFFERS), (97.0, BETTER)):
+        assert verdict(item, Cell("d", "A", values=[mean])) == word
 
 
 TOY = """

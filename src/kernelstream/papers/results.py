@@ -86,11 +86,14 @@ def verdict(item: Item, cell: Cell) -> str:
         return NO_DATA if _data_is_absent(item, cell) else NOT_RUN
     if published is None or published.value is None:
         return UNPUBLISHED
-    return judge(cell.mean, cell.sd, published, larger_is_better=item.larger_is_better)
+    if item.larger_is_better:  # judged by its errors: 5 % of an accuracy would forgive too much
+        whole = 100.0 if item.percent else 1.0
+        return judge(whole - cell.mean, cell.sd, published._replace(value=whole - published.value))
+    return judge(cell.mean, cell.sd, published)
 
 
-def judge(mean: float, sd: float, published: Published, *, larger_is_better: bool = False) -> str:
-    """Better; within three combined standard deviations or 5 %; or neither."""
+def judge(mean: float, sd: float, published: Published) -> str:
+    """An error: better; within three combined standard deviations or 5 %; or neither."""
     assert published.value is not None
     gap = mean - published.value
     if not math.isfinite(gap):
@@ -98,7 +101,7 @@ def judge(mean: float, sd: float, published: Published, *, larger_is_better: boo
     deviation = math.hypot(sd, published.sd or 0.0)
     if abs(gap) <= max(DEVIATIONS * deviation, RELATIVE * abs(published.value)):
         return AGREES
-    return BETTER if (gap > 0) == larger_is_better else DIFFERS
+    return BETTER if gap < 0 else DIFFERS
 
 
 def _data_is_absent(item: Item, cell: Cell) -> bool:
