@@ -25,7 +25,7 @@ def reproduce(
     jobs: o.Jobs = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small data sets only.")] = False,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where Markdown, CSV, PNG, JSON and reproduction.md go.")
+        Path, typer.Option(metavar="DIR", help="Where Markdown, CSV, PNG and JSON go; DIR.md gathers all.")
     ] = Path("reproduction"),
 ) -> None:
     """Run the papers' experiments and show each published number beside ours, with a verdict."""

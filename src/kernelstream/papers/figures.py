@@ -29,7 +29,7 @@ def write_figure(path: Path, item: Item, result: Result) -> None:
             "sweep": _sweep,
             "convergence": _convergence,
         }[item.kind](item, result)
-        figure.savefig(path, dpi=110)
+        figure.savefig(path, dpi=90)
 
 
 def write_surfaces(path: Path, models: Iterable[tuple[str, Learner]]) -> None:
@@ -47,7 +47,7 @@ def write_surfaces(path: Path, models: Iterable[tuple[str, Learner]]) -> None:
         for panel, (_, picture) in zip(panels, pictures, strict=False):
             panel.imshow(picture)
             panel.set_axis_off()
-        figure.savefig(path, dpi=150)
+        figure.savefig(path, dpi=110)
 
 
 def _data(result: Result) -> dict[str, list[Cell]]:

@@ -13,7 +13,6 @@ from .items import Item, Published
 from .results import AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED, Cell, Result, check_claim, counted, verdict
 from .running import trained
 
-PAGE = "reproduction.md"
 _TITLES = {
     "lsokl": "Large Scale Online Kernel Learning (Lu et al. 2016)",
     "bogd": "Bounded Online Gradient Descent (Zhao et al. 2012)",
@@ -41,7 +40,7 @@ def write_result(directory: Path, item: Item, result: Result) -> list[Path]:
 
 
 def write_page(directory: Path) -> Path:
-    """Gather every result in a directory on one page, with pictures and claims."""
+    """Gather every result in a directory on one page beside it, with pictures and claims."""
     found = {path: directory / f"{path.replace('/', '-')}.json" for path in items.names()}
     results = {path: (items.find(path), Result.load(file)) for path, file in found.items() if file.exists()}
     lines = ["# The papers' tables and figures", "", *_summary(list(results.values()))]
@@ -54,11 +53,11 @@ def write_page(directory: Path) -> Path:
             lines += ["", markdown(item, result, level=3).rstrip()]
             picture = f"{path.replace('/', '-')}.png"
             if (directory / picture).exists():
-                lines += ["", f"![{item.title}]({picture})"]
+                lines += ["", f"![{item.title}]({directory.name}/{picture})"]
     missing = [path for path in items.names() if path not in results]
     if missing:
         lines += ["", f"Not run so far: {', '.join(missing)}."]
-    page = directory / PAGE
+    page = directory.with_name(f"{directory.name}.md")
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return page
 

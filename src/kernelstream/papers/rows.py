@@ -41,6 +41,9 @@ def load(data: DataSet) -> Rows:
     if data.rows is not None and len(y) != data.rows:
         raise ItemError(f"{data.source} has {len(y)} rows, but the paper has {data.rows}: it is another cut")
     test = None if data.test is None else _read(data.test, data.sparse)
+    if test is not None:
+        X, narrow = _of_one_width(X, test[0])
+        test = (narrow, test[1])
     X, test_X = _scaled(data, X, None if test is None else test[0])
     y, test_y = (_labels(data, labels, y) for labels in (y, None if test is None else test[1]))
     order = np.random.default_rng(SEED_OF_TUNED_ROWS).permutation(len(y))
@@ -93,6 +96,17 @@ def _read(name: str, sparse: bool | None) -> tuple[Matrix, np.ndarray]:
     if sp.issparse(X) and (X.shape[1] <= _WIDEST_DENSE if sparse is None else not sparse):
         X = X.toarray()
     return X, y
+
+
+def _of_one_width(*parts: Matrix) -> list[Matrix]:
+    """Rows whose last features are 0 in one file may be narrower there."""
+    width = max(part.shape[1] for part in parts)
+    return [
+        sp.csr_array((part.data, part.indices, part.indptr), (part.shape[0], width))
+        if sp.issparse(part)
+        else np.pad(part, ((0, 0), (0, width - part.shape[1])))
+        for part in parts
+    ]
 
 
 def _scaled(data: DataSet, X: Matrix, test: Matrix | None) -> tuple[Matrix, Matrix]:
