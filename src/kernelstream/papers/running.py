@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import ALGORITHMS
 from ..engine import Algorithm
 from ..evaluate import Checkpoint, Trace
 from ..experiments import Repetition, holdout, repeated
@@ -93,12 +94,11 @@ def _column(
 
 
 def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float | None) -> _Trial:
+    assert entrant.algorithm is not None
     settings = item.settings_of(entrant, data)
     if value is not None:
-        amount = value * item.scale_of.get(item.parameter, 1.0)
-        shown = round(amount) if abs(amount - round(amount)) < 1e-9 else amount
-        settings = [s for s in settings if s.partition("=")[0] != item.parameter] + [f"{item.parameter}={shown}"]
-    assert entrant.algorithm is not None
+        settings += _swept(item, entrant.algorithm, value)
+        settings = list({setting.partition("=")[0]: setting for setting in settings}.values())
     return _Trial(
         _shrunk(spec_from(entrant.algorithm, settings), len(rows.reported)),
         ArraySource(rows.X, rows.y, name=data.label),
@@ -109,6 +109,14 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
         passes=data.passes,
         checkpoints=item.checkpoints if item.kind == "convergence" else (),
     )
+
+
+def _swept(item: Item, algorithm: str, value: float) -> Iterator[str]:
+    """The settings of a sweep's value: of the parameter, and of those that go with it, where the algorithm has them."""
+    for name, times in ({item.parameter: 1.0} | item.scale_of).items():
+        if hasattr(ALGORITHMS[algorithm], name):
+            amount = value * times
+            yield f"{name}={round(amount) if abs(amount - round(amount)) < 1e-9 else amount}"
 
 
 def _key(data: DataSet, trial: _Trial, runs: int) -> str:
