@@ -122,7 +122,7 @@ def _scatter(item: Item, result: Result) -> Figure:
 
 def _sweep(item: Item, result: Result) -> Figure:
     data = _data(result)
-    titles = [f"{name}: {y}" for name in data for y in item.y]
+    titles = [name for name in data for _ in item.y]
     figure, panels = _panels(titles)
     of = {"metric": lambda c: c.mean, "seconds": lambda c: c.mean_seconds, "size": lambda c: c.size}
     places = [(cells, y) for cells in data.values() for y in item.y]
@@ -139,7 +139,7 @@ def _sweep(item: Item, result: Result) -> Figure:
 
 def _convergence(item: Item, result: Result) -> Figure:
     data = _data(result)
-    figure, panels = _panels([f"{name}: {y}" for name in data for y in item.y])
+    figure, panels = _panels([name for name in data for _ in item.y])
     places = [(cells, y) for cells in data.values() for y in item.y]
     for panel, (cells, y) in zip(panels, places, strict=False):
         for position, cell in enumerate(cells):
