@@ -88,7 +88,8 @@ def _column(
             if entrant.absent is not None:
                 yield Cell(data.label, entrant.label, absent=entrant.absent)
             elif entrant.baseline is not None:
-                yield _baseline_cell(item, entrant, data, rows, given)
+                if item.kind == "table":  # a figure has curves of online learners only
+                    yield _baseline_cell(item, entrant, data, rows, given)
             else:
                 yield _own_cell(item, entrant, data, found[entrant.label], value)
 
