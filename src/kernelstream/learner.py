@@ -152,7 +152,10 @@ class Learner:
             return scores
         self._check_width(width)
         block = self._known(block, width)
-        run_scores(self._record, self._state, self.settled.scratch(self._state, self._shape), block, scores)
+        spare = self._spare  # several threads may predict: each takes one, or makes its own
+        scratch = spare.pop() if spare else self.settled.scratch(self._state, self._shape)
+        run_scores(self._record, self._state, scratch, block, scores)
+        spare.append(scratch)
         return scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -238,6 +241,7 @@ class Learner:
         # NumPy turns a sum of 0-d arrays into a scalar, which compiled code cannot write to.
         self._state = model_files.rebuilt(state, {name: np.asarray(a) for name, a in leaves(state).items()})
         self._scratch = self.settled.scratch(self._state, self._shape)
+        self._spare: list[Any] = []
 
     def _run(
         self,

@@ -181,7 +181,7 @@ def _baseline_cells(
         cells[entrant.label] = Cell(data.label, entrant.label, settings=settings, absent=absent)
         if absent is None:
             tasks += [(entrant, settings, seed, order) for seed, order in enumerate(given if chunked else given[:1])]
-    workers = Parallel(n_jobs=min(len(tasks), os.cpu_count() or 1) if jobs is None else jobs)
+    workers = Parallel(n_jobs=os.cpu_count() or 1 if jobs is None else jobs)
     results = workers(delayed(_baseline_run)(entrant, settings, rows, *run) for entrant, settings, *run in tasks)
     for (entrant, *_), (error, seconds, size) in zip(tasks, results, strict=True):
         cell = cells[entrant.label]
