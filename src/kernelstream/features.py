@@ -1,4 +1,4 @@
-"""f = W'z(x) for an explicit feature map z, and the maps: FourierMap and NystromMap.
+"""f = W'z(x) for an explicit feature map z, and the random Fourier maps.
 
 Sums over a row's features run in the order of the features, for one output column after another in SIMD, so that a row
 gets the same bits in a block of any height, and from dense and sparse storage alike. (A BLAS product does not: its
@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import Pointer, call_for_effect, inlined
+from ._compile import Pointer, by_record, call_for_effect, inlined
 from .elementary import sincos
 from .expansion import dot
 from .kernels import Kernel
+from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
+
+PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
 # Columns that are summed together: a tile of the map's matrix and of the sums stay in the first-level cache.
 COLUMNS = 256
@@ -28,8 +31,17 @@ def fourier_map(kernel: Kernel, seed: int, n_features: int, n_components: int, d
     return FourierMap(kernel.frequencies(seed, range(n_features), n_components).astype(dtype))
 
 
-def widened(map: FourierMap, kernel: Kernel, seed: int, n_features: int) -> FourierMap:
+def random_map(
+    kind: str, kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any
+) -> FourierMap | StructuredMap:
+    draw = structured_map if kind == STRUCTURED else fourier_map
+    return draw(kernel, seed, n_features, n_components, dtype)
+
+
+def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
     """The map for more features; what was drawn stays as it is."""
+    if isinstance(map, StructuredMap):
+        return with_groups(map, seed, n_features)
     known, n_components = map.frequencies.shape
     new = kernel.frequencies(seed, range(known, n_features), n_components)
     return FourierMap(np.concatenate([map.frequencies, new.astype(map.frequencies.dtype)]))
@@ -166,9 +178,16 @@ SINCOS = Pointer(_sincos_rows, "mim", value=False)
 
 
 class FourierRecord(NamedTuple):
-    """Where the compiled parts of the map are."""
+    """Where the compiled parts of a plain map are."""
 
     multiply: int
+    sincos: int
+
+
+class StructuredRecord(NamedTuple):
+    """Where the compiled parts of a structured map are."""
+
+    transform: int
     sincos: int
 
 
@@ -176,11 +195,42 @@ def fourier_record(dtype: Any) -> FourierRecord:
     return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
 
 
-@inlined
-def fourier_features(record, map, block, start, stop, projected, z):
-    """z[i] = z(row start + i of the block); `projected` is scratch."""
-    multiply(record.multiply, block, start, stop, map.frequencies, projected)
-    call_for_effect(record.sincos, projected, stop - start, z)
+def map_record(kind: str, dtype: Any) -> FourierRecord | StructuredRecord:
+    if kind == STRUCTURED:
+        return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
+    return fourier_record(dtype)
+
+
+class Lifted(NamedTuple):
+    """Scratch of `random_features`, and what it writes."""
+
+    projected: np.ndarray  # (rows, D)
+    z: np.ndarray  # (rows, 2D)
+    work: np.ndarray  # (2, GROUP) where a structured map works, else empty
+
+
+def lifted(kind: str, rows: int, n_components: int, dtype: Any) -> Lifted:
+    work = np.zeros((2, GROUP if kind == STRUCTURED else 0), dtype)
+    return Lifted(np.zeros((rows, n_components), dtype), np.zeros((rows, 2 * n_components), dtype), work)
+
+
+@by_record
+def random_features(record, map, block, start, stop, lifted):
+    """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""
+
+
+@random_features.register(FourierRecord)
+def _(record, map, block, start, stop, lifted):
+    multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
+    call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
+
+
+@random_features.register(StructuredRecord)
+def _(record, map, block, start, stop, lifted):
+    n, work, out = stop - start, lifted.work, lifted.projected
+    rows = block.shared, block.indptr, block.indices, block.values
+    call_for_effect(record.transform, *rows, start, n, map.signs, map.scales, work, out)
+    call_for_effect(record.sincos, out, n, lifted.z)
 
 
 @inlined
