@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import Pointer, by_record, call_for_effect, inlined
+from ._compile import Pointer, by_record, call_for_effect, inlined, reduction
 from .elementary import sincos
 from .expansion import dot
 from .kernels import Kernel
+from .state import aligned
 from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
 
 PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
-# Columns that are summed together: a tile of the map's matrix and of the sums stay in the first-level cache.
-COLUMNS = 256
+# Columns and features that are summed together: four rows' sums and a few rows of the map's matrix stay in the caches
+# while the rows of a chunk go by.
+COLUMNS, FEATURES = 1024, 16
 
 
 class FourierMap(NamedTuple):
@@ -49,26 +51,36 @@ def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
 
 @inlined
 def _multiply_one(indices, values, matrix, lo, sums):
-    """sums = sum_p values[p] * matrix[indices[p], lo:]."""
+    """sums = sum_p values[p] * matrix[indices[p], lo:], four features at a time: the bits of one at a time."""
     n = sums.shape[0]
     for j in range(n):
         sums[j] = 0
-    for p in range(indices.shape[0]):
-        v = values[p]
-        u = matrix[indices[p], lo : lo + n]
+    p = 0
+    while p + 4 <= indices.shape[0]:
+        va, vb, vc, ve = values[p], values[p + 1], values[p + 2], values[p + 3]
+        a, b = matrix[indices[p], lo:], matrix[indices[p + 1], lo:]
+        c, e = matrix[indices[p + 2], lo:], matrix[indices[p + 3], lo:]
         for j in range(n):
-            sums[j] += v * u[j]
+            sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        p += 4
+    while p < indices.shape[0]:
+        v = values[p]
+        a = matrix[indices[p], lo:]
+        for j in range(n):
+            sums[j] += v * a[j]
+        p += 1
 
 
 @inlined
-def _multiply_four(x0, x1, x2, x3, matrix, lo, out):
-    """The same for four dense rows at once, four features at a time: a quarter of the traffic, the same bits."""
+def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
+    """The same for four dense rows at once, and FEATURES features from `first` on: a quarter of the traffic."""
     s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
     n = min(COLUMNS, s0.shape[0])
-    for j in range(n):
-        s0[j] = s1[j] = s2[j] = s3[j] = 0
-    d = x0.shape[0]
-    p = 0
+    if first == 0:
+        for j in range(n):
+            s0[j] = s1[j] = s2[j] = s3[j] = 0
+    d = min(first + FEATURES, x0.shape[0])
+    p = first
     while p + 4 <= d:
         a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
         a0, b0, c0, e0 = x0[p], x0[p + 1], x0[p + 2], x0[p + 3]
@@ -93,19 +105,18 @@ def _multiply_four(x0, x1, x2, x3, matrix, lo, out):
 
 
 def _multiply(shared, indptr, indices, values, start, n, matrix, out):
+    fours = n // 4 * 4 if shared == 1 else 0
     for lo in range(0, matrix.shape[1], COLUMNS):
-        i = 0
-        while shared == 1 and i + 4 <= n:
-            t = start + i
-            x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
-            x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
-            _multiply_four(x0, x1, x2, x3, matrix, lo, out[i : i + 4])
-            i += 4
-        while i < n:
+        for first in range(0, indices.shape[0] if fours > 0 else 0, FEATURES):
+            for i in range(0, fours, 4):
+                t = start + i
+                x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
+                x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
+                _multiply_four(x0, x1, x2, x3, matrix, first, lo, out[i : i + 4])
+        for i in range(fours, n):
             a, b = indptr[start + i], indptr[start + i + 1]
             present = indices if shared == 1 else indices[a:b]
             _multiply_one(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
-            i += 1
 
 
 MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)
@@ -210,8 +221,8 @@ class Lifted(NamedTuple):
 
 
 def lifted(kind: str, rows: int, n_components: int, dtype: Any) -> Lifted:
-    work = np.zeros((2, GROUP if kind == STRUCTURED else 0), dtype)
-    return Lifted(np.zeros((rows, n_components), dtype), np.zeros((rows, 2 * n_components), dtype), work)
+    shapes = (rows, n_components), (rows, 2 * n_components), (2, GROUP if kind == STRUCTURED else 0)
+    return Lifted(*(aligned(np.zeros(shape, dtype)) for shape in shapes))
 
 
 @by_record
@@ -233,10 +244,24 @@ def _(record, map, block, start, stop, lifted):
     call_for_effect(record.sincos, out, n, lifted.z)
 
 
+@reduction
+def _four_dots(w0, w1, w2, w3, z, scores):
+    a = b = c = e = z.dtype.type(0)
+    for j in range(z.shape[0]):
+        a += w0[j] * z[j]
+        b += w1[j] * z[j]
+        c += w2[j] * z[j]
+        e += w3[j] * z[j]
+    scores[0], scores[1], scores[2], scores[3] = a, b, c, e
+
+
 @inlined
 def evaluate_linear(weights, z, scores):
-    """scores = W'z."""
-    for k in range(scores.shape[0]):
+    """scores = W'z, four outputs at a time."""
+    fours = scores.shape[0] // 4 * 4
+    for k in range(0, fours, 4):
+        _four_dots(weights[k], weights[k + 1], weights[k + 2], weights[k + 3], z, scores[k : k + 4])
+    for k in range(fours, scores.shape[0]):
         scores[k] = dot(weights[k], z)
 
 
