@@ -52,16 +52,21 @@ def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
 @inlined
 def _multiply_one(indices, values, matrix, lo, sums):
     """sums = sum_p values[p] * matrix[indices[p], lo:], four features at a time: the bits of one at a time."""
-    n = sums.shape[0]
-    for j in range(n):
-        sums[j] = 0
+    n, zero = sums.shape[0], matrix.dtype.type(0)
+    if indices.shape[0] < 4:
+        for j in range(n):
+            sums[j] = 0
     p = 0
     while p + 4 <= indices.shape[0]:
         va, vb, vc, ve = values[p], values[p + 1], values[p + 2], values[p + 3]
         a, b = matrix[indices[p], lo:], matrix[indices[p + 1], lo:]
         c, e = matrix[indices[p + 2], lo:], matrix[indices[p + 3], lo:]
-        for j in range(n):
-            sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        if p == 0:  # without this zero the first two products would be fused the other way round
+            for j in range(n):
+                sums[j] = zero + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        else:
+            for j in range(n):
+                sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
         p += 4
     while p < indices.shape[0]:
         v = values[p]
@@ -75,8 +80,8 @@ def _multiply_one(indices, values, matrix, lo, sums):
 def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
     """The same for four dense rows at once, and FEATURES features from `first` on: a quarter of the traffic."""
     s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
-    n = min(COLUMNS, s0.shape[0])
-    if first == 0:
+    n, zero = min(COLUMNS, s0.shape[0]), matrix.dtype.type(0)
+    if x0.shape[0] < 4:
         for j in range(n):
             s0[j] = s1[j] = s2[j] = s3[j] = 0
     d = min(first + FEATURES, x0.shape[0])
@@ -87,11 +92,18 @@ def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
         a1, b1, c1, e1 = x1[p], x1[p + 1], x1[p + 2], x1[p + 3]
         a2, b2, c2, e2 = x2[p], x2[p + 1], x2[p + 2], x2[p + 3]
         a3, b3, c3, e3 = x3[p], x3[p + 1], x3[p + 2], x3[p + 3]
-        for j in range(n):
-            s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
-            s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
-            s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
-            s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+        if p == 0:
+            for j in range(n):
+                s0[j] = zero + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
+                s1[j] = zero + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
+                s2[j] = zero + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
+                s3[j] = zero + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+        else:
+            for j in range(n):
+                s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
+                s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
+                s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
+                s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
         p += 4
     while p < d:
         a = matrix[p, lo:]
