@@ -20,7 +20,7 @@ from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.losses import BINARY, LOSSES, MULTICLASS, REGRESSION, Hinge, Logistic, Loss
 from kernelstream.schedules import InverseSqrt, InverseTime
 
-SPECS = {**ALGORITHMS, "skeleton": Skeleton()}
+SPECS = {**ALGORITHMS, "fogd, structured map": FOGD(map="structured"), "skeleton": Skeleton()}
 SELECTED = [case for spec in SPECS.values() for case in laws.selection(spec)]
 GAUSSIAN = Gaussian(gamma=0.3)
 

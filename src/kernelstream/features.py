@@ -1,4 +1,4 @@
-"""f = W'z(x) for an explicit feature map z, and the maps: FourierMap and NystromMap.
+"""f = W'z(x) for an explicit feature map z, and the random Fourier maps.
 
 Sums over a row's features run in the order of the features, for one output column after another in SIMD, so that a row
 gets the same bits in a block of any height, and from dense and sparse storage alike. (A BLAS product does not: its
@@ -9,13 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import Pointer, call_for_effect, inlined
+from ._compile import Pointer, by_record, call_for_effect, inlined, reduction
 from .elementary import sincos
 from .expansion import dot
 from .kernels import Kernel
+from .state import aligned
+from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
 
-# Columns that are summed together: a tile of the map's matrix and of the sums stay in the first-level cache.
-COLUMNS = 256
+PLAIN, STRUCTURED = MAPS = ("plain", "structured")
+
+# Columns and features that are summed together: four rows' sums and a few rows of the map's matrix stay in the caches
+# while the rows of a chunk go by.
+COLUMNS, FEATURES = 1024, 16
 
 
 class FourierMap(NamedTuple):
@@ -28,8 +33,17 @@ def fourier_map(kernel: Kernel, seed: int, n_features: int, n_components: int, d
     return FourierMap(kernel.frequencies(seed, range(n_features), n_components).astype(dtype))
 
 
-def widened(map: FourierMap, kernel: Kernel, seed: int, n_features: int) -> FourierMap:
+def random_map(
+    kind: str, kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any
+) -> FourierMap | StructuredMap:
+    draw = structured_map if kind == STRUCTURED else fourier_map
+    return draw(kernel, seed, n_features, n_components, dtype)
+
+
+def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
     """The map for more features; what was drawn stays as it is."""
+    if isinstance(map, StructuredMap):
+        return with_groups(map, seed, n_features)
     known, n_components = map.frequencies.shape
     new = kernel.frequencies(seed, range(known, n_features), n_components)
     return FourierMap(np.concatenate([map.frequencies, new.astype(map.frequencies.dtype)]))
@@ -37,37 +51,59 @@ def widened(map: FourierMap, kernel: Kernel, seed: int, n_features: int) -> Four
 
 @inlined
 def _multiply_one(indices, values, matrix, lo, sums):
-    """sums = sum_p values[p] * matrix[indices[p], lo:]."""
-    n = sums.shape[0]
-    for j in range(n):
-        sums[j] = 0
-    for p in range(indices.shape[0]):
-        v = values[p]
-        u = matrix[indices[p], lo : lo + n]
+    """sums = sum_p values[p] * matrix[indices[p], lo:], four features at a time: the bits of one at a time."""
+    n, zero = sums.shape[0], matrix.dtype.type(0)
+    if indices.shape[0] < 4:
         for j in range(n):
-            sums[j] += v * u[j]
+            sums[j] = 0
+    p = 0
+    while p + 4 <= indices.shape[0]:
+        va, vb, vc, ve = values[p], values[p + 1], values[p + 2], values[p + 3]
+        a, b = matrix[indices[p], lo:], matrix[indices[p + 1], lo:]
+        c, e = matrix[indices[p + 2], lo:], matrix[indices[p + 3], lo:]
+        if p == 0:  # without this zero the first two products would be fused the other way round
+            for j in range(n):
+                sums[j] = zero + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        else:
+            for j in range(n):
+                sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        p += 4
+    while p < indices.shape[0]:
+        v = values[p]
+        a = matrix[indices[p], lo:]
+        for j in range(n):
+            sums[j] += v * a[j]
+        p += 1
 
 
 @inlined
-def _multiply_four(x0, x1, x2, x3, matrix, lo, out):
-    """The same for four dense rows at once, four features at a time: a quarter of the traffic, the same bits."""
+def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
+    """The same for four dense rows at once, and FEATURES features from `first` on: a quarter of the traffic."""
     s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
-    n = min(COLUMNS, s0.shape[0])
-    for j in range(n):
-        s0[j] = s1[j] = s2[j] = s3[j] = 0
-    d = x0.shape[0]
-    p = 0
+    n, zero = min(COLUMNS, s0.shape[0]), matrix.dtype.type(0)
+    if x0.shape[0] < 4:
+        for j in range(n):
+            s0[j] = s1[j] = s2[j] = s3[j] = 0
+    d = min(first + FEATURES, x0.shape[0])
+    p = first
     while p + 4 <= d:
         a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
         a0, b0, c0, e0 = x0[p], x0[p + 1], x0[p + 2], x0[p + 3]
         a1, b1, c1, e1 = x1[p], x1[p + 1], x1[p + 2], x1[p + 3]
         a2, b2, c2, e2 = x2[p], x2[p + 1], x2[p + 2], x2[p + 3]
         a3, b3, c3, e3 = x3[p], x3[p + 1], x3[p + 2], x3[p + 3]
-        for j in range(n):
-            s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
-            s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
-            s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
-            s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+        if p == 0:
+            for j in range(n):
+                s0[j] = zero + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
+                s1[j] = zero + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
+                s2[j] = zero + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
+                s3[j] = zero + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+        else:
+            for j in range(n):
+                s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
+                s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
+                s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
+                s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
         p += 4
     while p < d:
         a = matrix[p, lo:]
@@ -81,19 +117,18 @@ def _multiply_four(x0, x1, x2, x3, matrix, lo, out):
 
 
 def _multiply(shared, indptr, indices, values, start, n, matrix, out):
+    fours = n // 4 * 4 if shared == 1 else 0
     for lo in range(0, matrix.shape[1], COLUMNS):
-        i = 0
-        while shared == 1 and i + 4 <= n:
-            t = start + i
-            x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
-            x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
-            _multiply_four(x0, x1, x2, x3, matrix, lo, out[i : i + 4])
-            i += 4
-        while i < n:
+        for first in range(0, indices.shape[0] if fours > 0 else 0, FEATURES):
+            for i in range(0, fours, 4):
+                t = start + i
+                x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
+                x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
+                _multiply_four(x0, x1, x2, x3, matrix, first, lo, out[i : i + 4])
+        for i in range(fours, n):
             a, b = indptr[start + i], indptr[start + i + 1]
             present = indices if shared == 1 else indices[a:b]
             _multiply_one(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
-            i += 1
 
 
 MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)
@@ -166,9 +201,16 @@ SINCOS = Pointer(_sincos_rows, "mim", value=False)
 
 
 class FourierRecord(NamedTuple):
-    """Where the compiled parts of the map are."""
+    """Where the compiled parts of a plain map are."""
 
     multiply: int
+    sincos: int
+
+
+class StructuredRecord(NamedTuple):
+    """Where the compiled parts of a structured map are."""
+
+    transform: int
     sincos: int
 
 
@@ -176,17 +218,62 @@ def fourier_record(dtype: Any) -> FourierRecord:
     return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
 
 
-@inlined
-def fourier_features(record, map, block, start, stop, projected, z):
-    """z[i] = z(row start + i of the block); `projected` is scratch."""
-    multiply(record.multiply, block, start, stop, map.frequencies, projected)
-    call_for_effect(record.sincos, projected, stop - start, z)
+def map_record(kind: str, dtype: Any) -> FourierRecord | StructuredRecord:
+    if kind == STRUCTURED:
+        return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
+    return fourier_record(dtype)
+
+
+class Lifted(NamedTuple):
+    """Scratch of `random_features`, and what it writes."""
+
+    projected: np.ndarray  # (rows, D)
+    z: np.ndarray  # (rows, 2D)
+    work: np.ndarray  # (2, GROUP) where a structured map works, else empty
+
+
+def lifted(kind: str, rows: int, n_components: int, dtype: Any) -> Lifted:
+    shapes = (rows, n_components), (rows, 2 * n_components), (2, GROUP if kind == STRUCTURED else 0)
+    return Lifted(*(aligned(np.zeros(shape, dtype)) for shape in shapes))
+
+
+@by_record
+def random_features(record, map, block, start, stop, lifted):
+    """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""
+
+
+@random_features.register(FourierRecord)
+def _(record, map, block, start, stop, lifted):
+    multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
+    call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
+
+
+@random_features.register(StructuredRecord)
+def _(record, map, block, start, stop, lifted):
+    n, work, out = stop - start, lifted.work, lifted.projected
+    rows = block.shared, block.indptr, block.indices, block.values
+    call_for_effect(record.transform, *rows, start, n, map.signs, map.scales, work, out)
+    call_for_effect(record.sincos, out, n, lifted.z)
+
+
+@reduction
+def _four_dots(w0, w1, w2, w3, z, scores):
+    a = b = c = e = z.dtype.type(0)
+    for j in range(z.shape[0]):
+        a += w0[j] * z[j]
+        b += w1[j] * z[j]
+        c += w2[j] * z[j]
+        e += w3[j] * z[j]
+    scores[0], scores[1], scores[2], scores[3] = a, b, c, e
 
 
 @inlined
 def evaluate_linear(weights, z, scores):
-    """scores = W'z."""
-    for k in range(scores.shape[0]):
+    """scores = W'z, four outputs at a time."""
+    fours = scores.shape[0] // 4 * 4
+    for k in range(0, fours, 4):
+        _four_dots(weights[k], weights[k + 1], weights[k + 2], weights[k + 3], z, scores[k : k + 4])
+    for k in range(fours, scores.shape[0]):
         scores[k] = dot(weights[k], z)
 
 

@@ -24,7 +24,7 @@ from .parameters import Parameters, at_least, one_of, positive, whole
 DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
 
 # What a key's random numbers are for.
-_FREQUENCY, _MIXTURE = range(2)
+_FREQUENCY, _MIXTURE, SIGNS = range(3)
 
 
 class KernelRecord(NamedTuple):
@@ -42,6 +42,7 @@ class Kernel(Parameters):
 
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
+    isotropic: ClassVar[bool] = False  # shift-invariant and a mixture of Gaussians
     positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
 
@@ -81,6 +82,13 @@ class Kernel(Parameters):
             "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel."
         )
 
+    def scales(self, seed: int, n_components: int) -> np.ndarray:
+        """For an isotropic kernel: the scale of each component's normal draws, a function of (seed, component)."""
+        raise ValueError(
+            f"{type(self).__name__} is not a mixture of Gaussians, so its frequencies have preferred directions: "
+            "map='structured' needs an isotropic kernel (Gaussian, Cauchy, Matern). Use map='plain'."
+        )
+
 
 @dataclass
 class _Scaled(Kernel):
@@ -118,12 +126,20 @@ class _Spectral(_Scaled):
     """A shift-invariant kernel; a frequency is a scale of its component times a draw for its (feature, component)."""
 
     shift_invariant: ClassVar[bool] = True
+    isotropic: ClassVar[bool] = True
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
-        components = np.arange(n_components)
         keys = np.array([rng.key(seed, _FREQUENCY, int(f)) for f in features], np.uint64)
-        draws = self.draws(rng.uniform(keys[:, None], components[None, :]))
-        return draws * self.mixture(rng.uniform(rng.key(seed, _MIXTURE), components))
+        draws = self.draws(rng.uniform(keys[:, None], np.arange(n_components)))
+        return draws * self._mixed(seed, n_components)
+
+    def scales(self, seed: int, n_components: int) -> np.ndarray:
+        if not self.isotropic:
+            return super().scales(seed, n_components)
+        return self._mixed(seed, n_components)
+
+    def _mixed(self, seed: int, n_components: int) -> np.ndarray:
+        return self.mixture(rng.uniform(rng.key(seed, _MIXTURE), np.arange(n_components)))
 
     def draws(self, uniforms: np.ndarray) -> np.ndarray:
         """Independent draws for (feature, component): standard normal unless said otherwise."""
@@ -173,6 +189,7 @@ class Laplacian(_Spectral):
     """exp(-gamma ||x - z||_1). ``gamma="scale"`` is 1 / (number of features * standard deviation of X)."""
 
     metric: ClassVar[int] = MANHATTAN
+    isotropic: ClassVar[bool] = False
 
     def settle(self, variance: float, n_features: int) -> Self:
         return super().settle(math.sqrt(variance), n_features)

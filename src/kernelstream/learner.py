@@ -18,7 +18,7 @@ from .parameters import Parameters
 from .parameters import from_json as spec_from_json
 from .rows import Block, as_matrix, n_rows, to_block
 from .sources.transform import OnlineScaling, Scaling, scaling_from
-from .state import ModelFileError, leaves
+from .state import ModelFileError, aligned, leaves
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")
@@ -239,7 +239,7 @@ class Learner:
         assert self.settled is not None
         self._record = self._lowered(self.settled)
         # NumPy turns a sum of 0-d arrays into a scalar, which compiled code cannot write to.
-        self._state = model_files.rebuilt(state, {name: np.asarray(a) for name, a in leaves(state).items()})
+        self._state = model_files.rebuilt(state, {name: aligned(np.asarray(a)) for name, a in leaves(state).items()})
         self._scratch = self.settled.scratch(self._state, self._shape)
         self._spare: list[Any] = []
 

@@ -21,7 +21,17 @@ from .. import expansion
 from ..budgets import smallest_slot
 from ..engine import Common, Shape, common, evaluate, lift, step
 from ..expansion import Expansion, KernelRow, dot
-from ..features import FourierMap, FourierRecord, fourier_features, fourier_map, fourier_record, widened
+from ..features import (
+    PLAIN,
+    FourierMap,
+    FourierRecord,
+    Lifted,
+    fourier_map,
+    fourier_record,
+    lifted,
+    random_features,
+    widened,
+)
 from ..parameters import whole
 from ..rows import Block
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
@@ -44,11 +54,9 @@ class DualSGDState(NamedTuple):
 class DualSGDScratch(NamedTuple):
     common: Common
     row: KernelRow
-    projected: np.ndarray  # (chunk, D)
-    z: np.ndarray  # (chunk, 2D)
+    lifted: Lifted
     point: Block  # one stored point
-    point_projected: np.ndarray  # (1, D)
-    point_z: np.ndarray  # (1, 2D)
+    lifted_point: Lifted
 
 
 @dataclass
@@ -88,11 +96,9 @@ class DualSGD(RegularisedRisk):
         return DualSGDScratch(
             desk,
             expansion.kernel_row(state.f),
-            np.zeros((desk.chunk, D), dtype),
-            np.zeros((desk.chunk, 2 * D), dtype),
+            lifted(PLAIN, desk.chunk, D, dtype),
             point,
-            np.zeros((1, D), dtype),
-            np.zeros((1, 2 * D), dtype),
+            lifted(PLAIN, 1, D, dtype),
         )
 
     def grow(self, state: DualSGDState, shape: Shape) -> DualSGDState:
@@ -123,7 +129,7 @@ class DualSGD(RegularisedRisk):
 
 @lift.register(DualSGDRecord)
 def _(record, state, scratch, block, start, stop):
-    fourier_features(record.fourier, state.map, block, start, stop, scratch.projected, scratch.z)
+    random_features(record.fourier, state.map, block, start, stop, scratch.lifted)
 
 
 @evaluate.register(DualSGDRecord)
@@ -132,7 +138,7 @@ def _(record, state, scratch, x, scores):
     if state.t[()] > 0:
         factor = 1.0 / (record.risk.regularization * state.t[()])
         for k in range(scores.shape[0]):
-            scores[k] += factor * dot(state.weights[k], scratch.z[x.place])
+            scores[k] += factor * dot(state.weights[k], scratch.lifted.z[x.place])
 
 
 @step.register(DualSGDRecord)
@@ -143,15 +149,15 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     if f.size[()] == f.points.shape[1]:
-        components = scratch.point_projected.shape[1]
+        components = scratch.lifted_point.projected.shape[1]
         for _ in range(record.leaving):
             m = smallest_slot(f)
             for a in range(f.points.shape[0]):
                 scratch.point.values[a] = f.points[a, m]
-            fourier_features(record.fourier, state.map, scratch.point, 0, 1, scratch.point_projected, scratch.point_z)
+            random_features(record.fourier, state.map, scratch.point, 0, 1, scratch.lifted_point)
             for k in range(g.shape[0]):
                 share = f.coef[k, m] / components  # both z are short of a factor 1 / sqrt(D)
-                w, z = state.weights[k], scratch.point_z[0]
+                w, z = state.weights[k], scratch.lifted_point.z[0]
                 for j in range(w.shape[0]):
                     w[j] += share * z[j]
             last = f.size[()] - 1

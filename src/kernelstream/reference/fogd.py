@@ -3,11 +3,12 @@
 import numpy as np
 
 from ..schedules import as_schedule
+from .features import frequencies
 
 
 def run(spec, loss, X, y, outputs, seed):
     schedule, lam, eps, D = as_schedule(spec.learning_rate), spec.regularization, spec.threshold, spec.n_components
-    u = spec.kernel.frequencies(seed, range(X.shape[1]), D)
+    u = frequencies(spec, seed, X.shape[1])
     w, scores = np.zeros((outputs, 2 * D)), []
     for t, (x, yt) in enumerate(zip(X, y, strict=True), start=1):
         eta = schedule.rate / t**schedule.power
