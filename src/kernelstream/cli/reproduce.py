@@ -77,7 +77,7 @@ def _listed() -> Table:
     from ..papers.rows import at_hand
 
     table = Table(box=box.SIMPLE_HEAD)
-    for name in ("item", "shows", "at hand", "missing", "time"):
+    for name in ("item", "shows", "at hand", "missing", "time (5 runs)"):
         table.add_column(name, overflow="fold")
     for name in names():
         item = find(name)
