@@ -1,6 +1,5 @@
 """Experiments made of runs: train and test data, the same run over many row orders, and what they come to."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cores import available
 from .engine import Algorithm
 from .evaluate import Checkpoint, Trace, prequential, settled_blocks
 from .interrupts import uninterrupted
@@ -119,6 +119,7 @@ class Repetition:
             dtype=self.dtype,
             grow_features=self.found.sparse,
             scaling=self.found.fresh_scaling(),
+            threads=1,
         )
         rows = Shuffled(self.source, seed if order is None else order)
         return prequential(learner, rows, metrics=self.metrics, delay=self.delay)
@@ -135,7 +136,7 @@ def repeated(
 
     The results do not depend on `jobs`. When the k-th order is given by its rows, the learner's seed is k.
     """
-    jobs = os.cpu_count() or 1 if jobs is None else jobs
+    jobs = available() if jobs is None else jobs
     tasks = [
         (position, one, k if isinstance(order, np.ndarray) else order, order if isinstance(order, np.ndarray) else None)
         for position, one in enumerate(repetitions)

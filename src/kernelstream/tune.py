@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 from threadpoolctl import threadpool_limits
 
+from .cores import available
 from .evaluate import prequential
 from .learner import Learner
 from .metrics import default_metrics, metrics_from
@@ -113,7 +114,7 @@ def tune(
     if jobs is None:
         _, seconds, _ = _measured(work, (chosen[0], rounds[0][1]))
         expected = seconds / rounds[0][1] * sum(count * given for count, given in rounds)
-        jobs = _cores() if expected > _WORTH_PROCESSES else 1
+        jobs = available() if expected > _WORTH_PROCESSES else 1
     jobs = min(jobs, len(chosen))
     for count, given in rounds:
         for i in alive[count:]:
@@ -152,7 +153,8 @@ _Answer = tuple[float, float, str]
 def _measured(work: _Work, question: _Question) -> _Answer:
     """(value, seconds, outcome) of settings on the first rows."""
     settings, rows = question
-    learner = Learner(spec_from(work.algorithm, settings), work.task, seed=work.seed, grow_features=issparse(work.X))
+    spec, growing = spec_from(work.algorithm, settings), issparse(work.X)
+    learner = Learner(spec, work.task, seed=work.seed, grow_features=growing, threads=1)
     start = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):
@@ -181,10 +183,6 @@ def _answers(work: _Work, questions: list[_Question], jobs: int) -> Iterator[_An
             # Whoever leaves early means it.
             warnings.simplefilter("ignore")
             answers.close()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # The rows to tune on.

@@ -86,6 +86,9 @@ class FOGD(Descent):
         projected = np.zeros((desk.chunk, self.n_components), shape.dtype)
         return FOGDScratch(desk, projected, np.zeros((desk.chunk, lifted), shape.dtype))
 
+    def lifts_ahead(self, state: FOGDState) -> bool:
+        return True
+
     def grow(self, state: FOGDState, shape: Shape) -> FOGDState:
         weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
         weights[: len(state.weights)] = state.weights
