@@ -12,12 +12,12 @@ from typing import Any
 
 from ._compile import MOST_THREADS
 
-# Seconds of work from which on it does not matter that starting a thread takes 0.1 ms.
-WORTH_SECONDS = 2e-3
-# Fewer are run in one go.
+# Blocks of fewer chunks are run in one go.
 FEWEST_CHUNKS = 4
+# Seconds saved from which on it does not matter that starting a thread takes 0.1 ms.
+_WORTH_SECONDS = 1e-3
 # Of a thread's share of the rows to score, so that threads end at about the same time.
-PIECES = 8
+_PIECES = 8
 
 
 def available() -> int:
@@ -29,15 +29,10 @@ def available() -> int:
 DEFAULT_THREADS = min(2, available(), MOST_THREADS)
 
 
-def opening(desk: Any, n_rows: int) -> int:
-    """How many rows to run first in one thread, to see what they cost: one chunk, or all where there are few."""
-    chunk: int = desk.common.chunk
-    return chunk if n_rows >= FEWEST_CHUNKS * chunk else n_rows
-
-
-def worth_sharing(seconds: float) -> bool:
-    """Whether work that takes one thread so long is to be shared."""
-    return seconds >= WORTH_SECONDS
+def worth(lifting: float, learning: float, chunks: float) -> bool:
+    """Whether a second thread pays, from the seconds that a chunk takes: lifting can be shared, learning cannot."""
+    saved = min(lifting, (lifting + learning) / 2.0)
+    return saved * chunks >= _WORTH_SECONDS and 4.0 * lifting >= learning
 
 
 Work = Callable[[Any, int, int], Any]  # with a desk (an algorithm's scratch), of the rows start .. stop-1
@@ -45,7 +40,7 @@ Work = Callable[[Any, int, int], Any]  # with a desk (an algorithm's scratch), o
 
 def in_pieces(work: Work, desks: list[Any], start: int, stop: int) -> None:
     """Do the work on all rows, a piece at a time, in as many threads as there are desks."""
-    height = max(desks[0].common.chunk, -(-(stop - start) // (PIECES * len(desks))))
+    height = max(desks[0].common.chunk, -(-(stop - start) // (_PIECES * len(desks))))
     pieces = iter(range(start, stop, height))  # whichever thread is free takes the next one
 
     def take(i: int) -> None:

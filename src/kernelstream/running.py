@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from . import cores
 from ._compile import direct
-from .cores import in_pieces, in_turn, opening, worth_sharing
 from .engine import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
 from .rows import Block
 
@@ -31,17 +31,20 @@ class Runner:
         """
         self.reached, self._halt[()] = start, 0
         desk, n = self._desks[0], len(given[1])
-        several = threads > 1 and self.spec.lifts_ahead(self.state)
-        opened = opening(desk, n - start) if several else n - start
-        began = time.perf_counter()
-        self.reached = run(self.record, self.state, desk, *given, start, start + opened, BOTH)
-        if self.reached != start + opened or self.reached == n or self._halt[()]:
-            return
-        start, seconds = self.reached, (time.perf_counter() - began) / opened
-        if worth_sharing(seconds * (n - start)):
-            self._learn_in_turn(given, start, threads)
-        else:
-            self.reached = run(self.record, self.state, desk, *given, start, n, BOTH)
+        chunks = (n - start) / desk.common.chunk
+        if threads > 1 and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self.state):
+            stop = start + desk.common.chunk
+            began = time.perf_counter()
+            run(self.record, self.state, desk, *given, start, stop, LIFT)
+            lifted = time.perf_counter()
+            self.reached = run(self.record, self.state, desk, *given, start, stop, LEARN)
+            if self.reached != stop or self._halt[()]:
+                return
+            start = stop
+            if cores.worth(lifted - began, time.perf_counter() - lifted, chunks):
+                self._learn_in_turn(given, start, threads)
+                return
+        self.reached = run(self.record, self.state, desk, *given, start, n, BOTH)
 
     def _learn_in_turn(self, given: Any, start: int, threads: int) -> None:
         while len(self._desks) < threads:
@@ -57,7 +60,7 @@ class Runner:
             self.reached = run_chunk(self.record, self.state, desk, *given, first, stop, LEARN)
             return self.reached == stop and not self._halt[()]
 
-        in_turn(lift, learn, self._desks[:threads], start, n)
+        cores.in_turn(lift, learn, self._desks[:threads], start, n)
 
     def learn_late(self, given: Any, start: int, block: Block, shown: np.ndarray) -> None:
         """`learn`, and before row t is learned from, shown[t] = f(row t of another block)."""
@@ -70,13 +73,13 @@ class Runner:
         def work(desk: Any, start: int, stop: int) -> None:
             run_scores(self.record, self.state, desk, block, scores, start, stop)
 
-        desk, n = self._desk(), len(scores)
-        opened = opening(desk, n) if threads > 1 else n
-        began = time.perf_counter()
-        work(desk, 0, opened)
-        if opened == n:
-            return
-        if worth_sharing((time.perf_counter() - began) / opened * (n - opened)):
-            in_pieces(work, [desk, *(self._desk() for _ in range(threads - 1))], opened, n)
-        else:
-            work(desk, opened, n)
+        desk, start, n = self._desk(), 0, len(scores)
+        chunks = n / desk.common.chunk
+        if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
+            start = desk.common.chunk
+            began = time.perf_counter()
+            work(desk, 0, start)
+            if cores.worth(time.perf_counter() - began, 0.0, chunks):
+                cores.in_pieces(work, [desk, *(self._desk() for _ in range(threads - 1))], start, n)
+                return
+        work(desk, start, n)

@@ -96,12 +96,12 @@ def threads_have_no_effect(case: Case) -> None:
 @contextlib.contextmanager
 def everything_shared(rows: int) -> Iterator[None]:
     """Inside, every block of some chunks is worth several threads, and a chunk has at most so many rows (of 4 each)."""
-    before = engine.LONGEST_CHUNK, cores.WORTH_SECONDS
-    engine.LONGEST_CHUNK, cores.WORTH_SECONDS = rows, 0.0
+    before = engine.LONGEST_CHUNK, cores.worth
+    engine.LONGEST_CHUNK, cores.worth = rows, lambda *_: True
     try:
         yield
     finally:
-        engine.LONGEST_CHUNK, cores.WORTH_SECONDS = before
+        engine.LONGEST_CHUNK, cores.worth = before
 
 
 def sparse_equals_dense(case: Case) -> None:
