@@ -73,7 +73,20 @@ def _our_cache() -> Iterator[bool]:
 
 def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
     with _our_cache() as cache:
-        return numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+        dispatcher = numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+    if cache and not INTERPRETED:
+        keep = dispatcher._cache.save_overload
+        dispatcher._cache.save_overload = lambda types, code: keep(types, code) if _ours(types) else None
+    return dispatcher
+
+
+def _ours(types: Any) -> bool:
+    """Whether the digest covers all that code for these types runs: a user's record stands for a user's step."""
+    return all(
+        _ours(getattr(one, "types", ()))
+        and getattr(one, "instance_class", _ours).__module__.partition(".")[0] == __name__.partition(".")[0]
+        for one in types
+    )
 
 
 def compiled(function: Callable[..., Any]) -> Any:
