@@ -15,6 +15,7 @@ import numpy as np
 
 # A worker has one core; these are what joblib, too, tells it that by.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+_IDLE_SECONDS = 300  # how long workers wait for more; starting one takes a second
 _REST = "rest.pickle"
 _LARGE = 2**20  # bytes
 
@@ -38,7 +39,7 @@ class Processes:
 
             self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-", ignore_cleanup_errors=True)
             _write(self._shared, self._directory.name)
-            self._workers = get_reusable_executor(self._free, env=_ONE_THREAD)
+            self._workers = get_reusable_executor(self._free, timeout=_IDLE_SECONDS, env=_ONE_THREAD)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
