@@ -1,6 +1,7 @@
 """The scikit-learn face: scikit-learn's own checks, and what they do not check of `partial_fit`."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream
-from kernelstream import FOGD, NOGD, OGD, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron
+from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron
 from kernelstream.kernels import Gaussian, Laplacian
 from kernelstream.state import leaves
 
@@ -270,3 +271,38 @@ def test_merging_two_halves_beats_neither_half_by_much(digits):
     alone = [half.score(X[1200:], y[1200:]) for half in halves]
     assert halves[0].merge(halves[1]).score(X[1200:], y[1200:]) > min(alone) - 0.02
     assert halves[0].n_seen_ == 1200
+
+
+# A row at a time.
+
+
+@pytest.mark.parametrize(
+    ("classes", "given"),
+    [
+        ([-1, 1], [1, -1, 2, 1]),
+        ([-1, 1], [1.0, -1.0, 1.5]),
+        ([0.1, 0.2], np.array([0.1, 0.2], np.float32)),
+        (["no", "yes"], ["yes", "perhaps", "no"]),
+        (["no", "yes"], [1, 0]),
+        ([0, 1], ["0", "1"]),
+        ([0, 1], [True, False]),
+        (np.array(["2024-01-01", "2024-01-02"], "M8[s]"), np.array(["2024-01-02", "2024-01-03"], "M8[ns]")),
+        (np.array(["a", "b"], object), np.array(["b", "c", "a"], object)),
+    ],
+)
+def test_a_label_is_the_same_class_among_few_and_among_many(classes, given):
+    task = Multiclass(np.array(classes))
+    given = np.array(given)
+    few, known_few = task.positions(given)
+    many, known_many = task.positions(np.tile(given, 20))
+    np.testing.assert_array_equal(known_few, known_many[: len(given)])
+    np.testing.assert_array_equal(few[known_few], many[: len(given)][known_few])
+
+
+def test_threads_that_predict_at_once_show_what_one_shows(digits):
+    X, y = digits
+    clf = OnlineKernelClassifier("nogd", random_state=0).fit(X, y)
+    expected = clf.decision_function(X)
+    with ThreadPoolExecutor(4) as pool:
+        for shown in pool.map(lambda _: clf.decision_function(X), range(16)):
+            np.testing.assert_array_equal(shown, expected)

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, Regression
-from kernelstream.metrics import AUC, F1, MAE, METRICS, MSE, R2, BalancedError, Kappa, LogLoss, Metric, metrics_from
+from kernelstream.metrics import (
+    AUC,
+    F1,
+    MAE,
+    METRICS,
+    MSE,
+    R2,
+    BalancedError,
+    HingeLoss,
+    Kappa,
+    LogLoss,
+    Metric,
+    metrics_from,
+)
 from kernelstream.sources import open_source
 
 CLASSES = {"binary": ["no", "yes"], "multiclass": [1.0, 2.0, 5.0, 7.0], "regression": None}
@@ -30,7 +43,7 @@ def rows(name, task, n=500, seed=0):
     if METRICS[name].needs == "labels":
         return y, classes[scores.argmax(axis=1)]
     if METRICS[name].needs == "scores":
-        return y, np.round(scores[:, 1:] - scores[:, :1], 1)
+        return y, np.round(scores[:, 1:] - scores[:, :1] if task == "binary" else scores, 1)
     return y, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
 
 
@@ -47,6 +60,7 @@ def expected(name, task, y, shown):
         "kappa": lambda: sk.cohen_kappa_score(y, shown),
         "f1": lambda: sk.f1_score(y, shown, **positive),
         "log_loss": lambda: sk.log_loss(y, shown, labels=CLASSES[task]),
+        "hinge_loss": lambda: sk.hinge_loss(y, shown[:, 0] if task == "binary" else shown, labels=CLASSES[task]),
         "auc": lambda: sk.roc_auc_score(y == "yes", shown[:, 0]),
         "mse": lambda: sk.mean_squared_error(y, shown),
         "rmse": lambda: sk.root_mean_squared_error(y, shown),
@@ -223,6 +237,7 @@ def test_names_that_do_not_fit_the_task_are_refused(names, task, message):
         (lambda: AUC([0, 1]).merge(AUC([0, 1], window=5)), "window differs, 10000 here and 5 there"),
         (lambda: F1([0, 1]).merge(F1([1, 0])), "classes differ"),
         (lambda: LogLoss([0, 1]).update([0], [[0.5, 0.2, 0.3]]), "3 columns for 2 classes"),
+        (lambda: HingeLoss([0, 1, 2]).update([0], [[0.5, 0.2]]), "2 columns for 3 classes"),
         (lambda: LogLoss([0, 1]).update([0], [[1.5, 0.2]]), "the probability 1.5"),
         (lambda: Kappa().update(["1"], [1]), "text never equals a number"),
         (lambda: Kappa().update([1], [1]).update(["1"], ["1"]), "text never equals a number"),

@@ -142,6 +142,7 @@ def test_an_accuracy_is_judged_by_its_errors():
 TOY = """
 title = "toy"
 metric = "mistake_rate"
+risk = "hinge_loss"
 percent = true
 runs = 3
 [settings]
@@ -169,7 +170,7 @@ quick = true
 [data.lost]
 absent = "it was never published"
 [published.cancer]
-RBP = [8.0, 1.0, 0.1, 20]
+RBP = [8.0, 1.0, 0.1, 20, 0.25]
 FOGD = [1.0, 0.1]
 IVM = [5.0]
 [published.lost]
@@ -184,7 +185,9 @@ def toy(tmp_path, monkeypatch) -> Item:
     folder = tmp_path / "papers"
     (folder / "toy").mkdir(parents=True)
     (folder / "toy" / "table-1.toml").write_text(TOY)
-    (folder / "toy" / "figure-1.toml").write_text('title = "c"\nkind = "convergence"\nlike = "table-1"\n')
+    (folder / "toy" / "figure-1.toml").write_text(
+        'title = "c"\nkind = "convergence"\nlike = "table-1"\ny = ["risk", "metric", "size"]\n'
+    )
     sweep = 'title = "s"\nkind = "sweep"\nlike = "table-1"\nparameter = "budget"\nvalues = [0.5, 1]\n'
     sweep += 'label = "rho"\nscale_of = {budget = 40}\nonly_learners = ["RBP"]\n'
     (folder / "toy" / "figure-2.toml").write_text(sweep)
@@ -223,6 +226,8 @@ def test_a_table_is_run_judged_and_written(toy, tmp_path):
     text = markdown(toy, result)
     for expected in ("nobody has one (5.00)", "it was never published", "the toy's number is made up", "diverged"):
         assert expected in text
+    line = next(line for line in text.splitlines() if line.startswith("| RBP"))
+    assert len(cell.risks) == 2 and line.endswith(f"| {np.mean(cell.risks):.3g} (0.25) |")
     assert comma_separated(toy, result).count("\n") == 11
     written = write_result(tmp_path / "out", toy, result)
     assert [path.suffix for path in written] == [".json", ".md", ".csv", ".png"]
@@ -245,7 +250,8 @@ def test_figures_are_drawn_from_the_same_cells(toy, tmp_path, name, n_cells):
         assert [cell.size for cell in result.cells if cell.values] == [20, 40]
     else:
         curve = result.cell("cancer", "RBP").curve
-        assert [point[0] for point in curve][-1] == 500 and len(curve) > 20
+        assert [point["rows"] for point in curve][-1] == 500 and len(curve) > 20
+        assert all(point["risk"] > 0 for point in curve)
 
 
 def test_another_cut_of_the_data_is_refused(toy):

@@ -69,7 +69,8 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def _fitted(self) -> Learner:
-        check_is_fitted(self, "learner_")
+        if "learner_" not in self.__dict__:
+            check_is_fitted(self, "learner_")
         learner: Learner = self.learner_
         return learner
 
@@ -91,9 +92,10 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         A plain array of the known width takes the short way: nothing is left to book.
         """
-        known = None if reset else getattr(self, "n_features_in_", None)
+        own = self.__dict__
+        known = None if reset else own.get("n_features_in_")
         plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == known and len(X) > 0 and X.dtype.kind in "fiu"
-        if plain and not hasattr(self, "feature_names_in_"):
+        if plain and "feature_names_in_" not in own:
             return X
         if self.grow_features and not reset and hasattr(X, "shape") and len(X.shape) == 2 and X.shape[1] != known:
             reset = X.shape[1] > known

@@ -4,6 +4,7 @@ A block is always CSR. The rows of a dense block share one index vector 0 .. d-1
 over a row is the same loop over (index, value) pairs, whatever the caller handed in.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,6 +118,16 @@ def as_matrix(X: Any) -> Any:
     return X
 
 
+def _places(n: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the rows of a dense block begin, and the features of each."""
+    return np.arange(0, n * width + 1, width), np.arange(width)
+
+
+# Calls with a row at a time come again and again.
+_FEW_ROWS = 4
+_dense_places = lru_cache(maxsize=16)(_places)
+
+
 def to_block(X: Any, dtype: Any) -> tuple[Block, int]:
     """A validated block and its width. Requires: X as `as_matrix` gives it. Raises before anything is learned."""
     n, width = X.shape
@@ -130,7 +141,7 @@ def to_block(X: Any, dtype: Any) -> tuple[Block, int]:
             block = Block(X.indptr.astype(np.int64), X.indices.astype(np.int64), values, 0)
         else:
             values = np.ascontiguousarray(X, dtype).reshape(-1)
-            block = Block(np.arange(0, n * width + 1, width), np.arange(width), values, 1)
+            block = Block(*(_dense_places(n, width) if n <= _FEW_ROWS else _places(n, width)), values, 1)
     if not values.flags.writeable:  # compiled code knows one kind of array only
         block = block._replace(values=values.copy())
     bad = first_bad(block.values, LARGEST)

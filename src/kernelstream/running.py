@@ -18,7 +18,8 @@ class Runner:
         self.spec, self.record, self.state, self.shape = spec, record, state, shape
         self.reached = 0  # the next row to learn from, or -1 - t when row t's scores are not finite
         self._desks = [self._desk()]
-        self._halt = self._desks[0].common.halt  # all desks share it
+        self._halt = self._desks[0].common.halt  # all of them share it
+        self._spare: list[Any] = []
 
     def _desk(self) -> Any:
         return self.spec.scratch(self.state, self.shape)
@@ -69,17 +70,30 @@ class Runner:
 
     def score(self, block: Block, scores: np.ndarray, threads: int) -> None:
         """scores[t] = f(row t), learning nothing; several callers may do so at the same time."""
-
-        def work(desk: Any, start: int, stop: int) -> None:
-            run_scores(self.record, self.state, desk, block, scores, start, stop)
-
-        desk, start, n = self._desk(), 0, len(scores)
+        desk, start, n = self._spare_desk(), 0, len(scores)
         chunks = n / desk.common.chunk
         if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
             start = desk.common.chunk
             began = time.perf_counter()
-            work(desk, 0, start)
+            run_scores(self.record, self.state, desk, block, scores, 0, start)
             if cores.worth(time.perf_counter() - began, 0.0, chunks):
-                cores.in_pieces(work, [desk, *(self._desk() for _ in range(threads - 1))], start, n)
+                self._score_in_pieces(block, scores, [desk, *(self._spare_desk() for _ in range(threads - 1))])
                 return
-        work(desk, start, n)
+        run_scores(self.record, self.state, desk, block, scores, start, n)
+        self._spare.append(desk)
+
+    def _score_in_pieces(self, block: Block, scores: np.ndarray, desks: list[Any]) -> None:
+        """The rest of the rows, behind the first chunk."""
+
+        def work(desk: Any, start: int, stop: int) -> None:
+            run_scores(self.record, self.state, desk, block, scores, start, stop)
+
+        cores.in_pieces(work, desks, desks[0].common.chunk, len(scores))
+        self._spare.extend(desks)
+
+    def _spare_desk(self) -> Any:
+        """One that nobody works on: each caller takes one, or makes its own."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return self._desk()

@@ -11,6 +11,9 @@ import numpy as np
 from .losses import BINARY, MULTICLASS, REGRESSION
 from .rows import LARGEST
 
+# Up to so many labels are looked up one by one: a call of NumPy costs more than that.
+_FEW = 16
+
 
 class Task:
     """Base of the tasks; `name` is the word used on the command line and by losses."""
@@ -66,12 +69,17 @@ class Classification(Task):
         self.classes = _label_array(classes)
         self._order = np.argsort(self.classes, kind="stable")
         self._sorted = self.classes[self._order]
+        labels = self.classes.tolist() if _plain(self.classes) else []
+        self._places = {label: place for place, label in enumerate(labels)}
         if (self._sorted[1:] == self._sorted[:-1]).any():
             raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
     def positions(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """The class index of each label, and whether it is known at all."""
         y = _label_array(y)
+        if len(y) <= _FEW and self._places and _plain(y):
+            found = np.array([self._places.get(label, -1) for label in y.tolist()], np.int64)
+            return np.maximum(found, 0), found >= 0
         try:
             place = np.minimum(np.searchsorted(self._sorted, y), len(self._sorted) - 1)
             known = np.asarray(self._sorted[place] == y)
@@ -165,6 +173,11 @@ def from_json(record: dict[str, Any]) -> Task:
     if record["name"] == REGRESSION:
         return Regression()
     return kinds[record["name"]](np.array(record["classes"], np.dtype(record["dtype"])))
+
+
+def _plain(labels: np.ndarray) -> bool:
+    """Whether labels are equal as NumPy's when they are equal as Python's: numbers and text."""
+    return labels.dtype.kind in "iubfU"
 
 
 def _label_array(labels: Any) -> np.ndarray:

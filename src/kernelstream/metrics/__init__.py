@@ -20,7 +20,7 @@ from ..losses import REGRESSION
 from ..tasks import Task
 from .base import LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
-from .means import MAE, MSE, R2, RMSE, LogLoss, MistakeRate
+from .means import MAE, MSE, R2, RMSE, HingeLoss, LogLoss, MistakeRate
 from .ranking import AUC
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "RMSE",
     "SCORES",
     "BalancedError",
+    "HingeLoss",
     "Kappa",
     "LogLoss",
     "Metric",
@@ -43,7 +44,7 @@ __all__ = [
     "metrics_from",
 ]
 
-_KINDS: tuple[type[Metric], ...] = (MistakeRate, BalancedError, Kappa, F1, LogLoss, AUC, MSE, RMSE, MAE, R2)
+_KINDS: tuple[type[Metric], ...] = (MistakeRate, BalancedError, Kappa, F1, LogLoss, HingeLoss, AUC, MSE, RMSE, MAE, R2)
 METRICS: dict[str, type[Metric]] = {kind.name: kind for kind in _KINDS}
 
 

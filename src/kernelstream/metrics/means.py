@@ -7,7 +7,7 @@ import numpy as np
 
 from .._compile import compiled
 from ..losses import REGRESSION
-from .base import CLASSIFICATION, PROBABILITIES, Metric, check_kinds, places_of_classes
+from .base import CLASSIFICATION, PROBABILITIES, SCORES, Metric, check_kinds, places_of_classes
 
 # The smallest probability that log_loss believes, so that one certain mistake does not make it infinite.
 _LEAST_PROBABILITY = 1e-15
@@ -122,3 +122,28 @@ class LogLoss(Metric):
             row = int(np.argmin((given >= 0.0) & (given <= 1.0)))
             raise ValueError(f"Row {row}: {self.name} got the probability {given[row]}; it must be within 0 and 1.")
         return -np.log(np.maximum(given, _LEAST_PROBABILITY))
+
+
+class HingeLoss(Metric):
+    """The mean of max(0, 1 - y f), y = +-1; of several classes, of max(0, 1 + the largest other score - the true
+    one's).
+    """
+
+    name = "hinge_loss"
+    needs = SCORES
+    tasks = CLASSIFICATION
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        places = places_of_classes(self, y_true)
+        assert self.classes is not None
+        scores = shown.astype(np.float64)
+        if scores.shape[1] == 1 and len(self.classes) == 2:
+            return np.maximum(0.0, 1.0 - np.where(places == 1, 1.0, -1.0) * scores[:, 0])
+        if scores.shape[1] != len(self.classes):
+            raise ValueError(
+                f"{self.name} got {scores.shape[1]} columns for {len(self.classes)} classes; give one each."
+            )
+        rows = np.arange(len(places))
+        true = scores[rows, places]
+        scores[rows, places] = -math.inf
+        return np.maximum(0.0, 1.0 + scores.max(axis=1) - true)

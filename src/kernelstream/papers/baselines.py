@@ -32,6 +32,7 @@ from ..tasks import Task
 
 LOSSES = ("hinge", "logistic")
 CHUNK_ROWS = 256
+_CACHE = 2000  # MB of kernel values that LIBSVM may keep
 
 
 class Fitted(NamedTuple):
@@ -95,9 +96,9 @@ def _settled(name: str, defaults: dict[str, Any], parameters: dict[str, Any]) ->
 
 def _svc(settings: dict[str, Any], X: Any, y: np.ndarray, task: Task, seed: int) -> Fitted:
     if task.name == REGRESSION:
-        model = SVR(C=settings["C"], gamma=settings["gamma"], epsilon=settings["epsilon"]).fit(X, y)
+        model = SVR(C=settings["C"], gamma=settings["gamma"], epsilon=settings["epsilon"], cache_size=_CACHE).fit(X, y)
     else:
-        model = SVC(C=settings["C"], gamma=settings["gamma"]).fit(X, y)
+        model = SVC(C=settings["C"], gamma=settings["gamma"], cache_size=_CACHE).fit(X, y)
     return Fitted(model.predict, len(model.support_))
 
 

@@ -17,7 +17,6 @@ from .results import Cell, Result
 
 _PANEL = (4.6, 3.4)
 _COLUMNS = 3
-_QUANTITIES = {"metric": 1, "seconds": 2, "size": 3}  # their place in a cell's curve
 
 
 def write_figure(path: Path, item: Item, result: Result) -> None:
@@ -77,6 +76,11 @@ def _unit(item: Item) -> str:
     return f"{item.metric.replace('_', ' ')}{' (%)' if item.percent else ''}"
 
 
+def _quantity(item: Item, y: str) -> str:
+    names = {"metric": _unit(item), "seconds": "learning time (s)", "size": "model size"}
+    return names.get(y, item.risk.replace("_", " "))
+
+
 def _table(item: Item, result: Result) -> Figure:
     """Ours as a point with its deviation, the published value as a ring."""
     data = _data(result)
@@ -132,7 +136,7 @@ def _sweep(item: Item, result: Result) -> Figure:
             xs, ys = [cell.swept for cell in mine], [of[y](cell) for cell in mine]
             panel.plot(xs, ys, marker="o", markersize=3, label=learner, **line_style(position, LIGHT))
         panel.set_xlabel(item.label)
-        panel.set_ylabel(_unit(item) if y == "metric" else "learning time (s)" if y == "seconds" else "size")
+        panel.set_ylabel(_quantity(item, y))
     _legend(figure, panels)
     return figure
 
@@ -144,11 +148,11 @@ def _convergence(item: Item, result: Result) -> Figure:
     for panel, (cells, y) in zip(panels, places, strict=False):
         for position, cell in enumerate(cells):
             if cell.curve:
-                xs, ys = ([point[k] for point in cell.curve] for k in (0, _QUANTITIES[y]))
+                xs, ys = ([point[name] for point in cell.curve] for name in ("rows", y))
                 panel.plot(xs, ys, label=cell.learner, **line_style(position, LIGHT))
         panel.set_xlabel("rows")
-        panel.set_ylabel(_unit(item) if y == "metric" else "learning time (s)" if y == "seconds" else "model size")
-        if y == "seconds":
+        panel.set_ylabel(_quantity(item, y))
+        if y in ("seconds", "risk"):
             panel.set_yscale("log")
     _legend(figure, panels)
     return figure

@@ -12,9 +12,9 @@ PROTOCOLS = ("prequential", "holdout")
 ALL = "all"
 
 _HEAD = {
-    "title", "kind", "protocol", "metric", "percent", "runs", "settings", "learners", "data", "published", "explained",
-    "budget_of_time", "like", "only_data", "only_learners", "y", "parameter", "values", "label", "scale_of",
-    "checkpoints",
+    "title", "kind", "protocol", "metric", "risk", "percent", "runs", "settings", "learners", "data", "published",
+    "explained", "budget_of_time", "like", "only_data", "only_learners", "y", "parameter", "values", "label",
+    "scale_of", "checkpoints",
 }  # fmt: skip
 
 
@@ -29,6 +29,7 @@ class Published(NamedTuple):
     sd: float | None = None
     seconds: float | None = None
     size: float | None = None
+    risk: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Item:
     kind: str = "table"
     protocol: str = "prequential"
     metric: str = "mistake_rate"
+    risk: str = ""  # a loss that is shown beside the metric, and not judged
     percent: bool = False
     runs: int = 20
     settings: tuple[str, ...] = ()
@@ -176,9 +178,8 @@ def _item(paper: str, name: str, raw: dict[str, Any], file: Path) -> Item:
     }
     if raw.get("kind", "table") == "table" and not settings.get("source"):
         raise ItemError(f"{file} does not say where its settings come from: settings.source")
-    plain = {
-        k: raw[k] for k in ("title", "kind", "protocol", "metric", "percent", "runs", "budget_of_time") if k in raw
-    }
+    names = ("title", "kind", "protocol", "metric", "risk", "percent", "runs", "budget_of_time")
+    plain = {name: raw[name] for name in names if name in raw}
     return Item(
         paper=paper,
         name=name,

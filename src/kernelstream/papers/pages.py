@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import __version__
 from . import items
@@ -112,12 +113,14 @@ def markdown(item: Item, result: Result, *, level: int = 1) -> str:
 
 
 def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]:
-    lines = [f"| {data} | {unit} | agrees | seconds | size |", "| --- | --- | --- | ---: | ---: |"]
+    last, rule = (f" {item.risk.replace('_', ' ')} |", " ---: |") if item.risk else ("", "")
+    lines = [f"| {data} | {unit} | agrees | seconds | size |{last}", f"| --- | --- | --- | ---: | ---: |{rule}"]
     notes = []
     for cell in cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
         if cell.absent is not None:
-            lines.append(f"| {cell.learner} | {cell.absent} {_in_brackets(number_with_deviation(published))} | | | |")
+            printed = _in_brackets(number_with_deviation(published))
+            lines.append(f"| {cell.learner} | {cell.absent} {printed} | | | |{_risk(item, cell, published)}")
             continue
         word = verdict(item, cell)
         value = (
@@ -125,11 +128,19 @@ def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]
         )
         seconds = f"{cell.mean_seconds:.3g} {_in_brackets(_number(published.seconds))}"
         size = f"{cell.size:,.0f} {_in_brackets(_number(published.size))}" if cell.size else ""
-        lines.append(f"| {cell.learner} | {value} | {_MARKS[word]} | {seconds} | {size} |")
+        lines.append(
+            f"| {cell.learner} | {value} | {_MARKS[word]} | {seconds} | {size} |{_risk(item, cell, published)}"
+        )
         explained = item.explained.get((cell.data, cell.learner))
         if word == DIFFERS:
             notes.append(f"- {cell.learner}: {explained or 'not explained so far'}.")
     return [*lines, *([""] if notes else []), *notes]
+
+
+def _risk(item: Item, cell: Cell, published: Published) -> str:
+    """A table's last column, where it has one."""
+    ours = f"{cell.mean_risk:.3g} " if cell.risks else ""
+    return f" {ours}{_in_brackets(_number(published.risk))} |" if item.risk else ""
 
 
 def number_with_deviation(cell: Published) -> str:
@@ -154,12 +165,14 @@ def comma_separated(item: Item, result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = (
-        "data,learner,value,sd,seconds,size,published,published_sd,published_seconds,published_size,verdict,settings"
+        "data,learner,value,sd,seconds,size,risk,published,published_sd,published_seconds,published_size,"
+        "published_risk,verdict,settings"
     )
     writer.writerow([*names.split(","), item.label or "parameter"])
     for cell in result.cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
-        mine = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.values else ["", "", "", ""]
+        mine: list[Any] = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.values else [""] * 4
+        mine.append(cell.mean_risk if cell.risks else "")
         printed = ["" if number is None else number for number in published]
         swept = "" if cell.swept is None else cell.swept
         writer.writerow([cell.data, cell.learner, *mine, *printed, verdict(item, cell), " ".join(cell.settings), swept])

@@ -31,9 +31,10 @@ class Cell:
     values: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     size: float = 0.0
+    risks: list[float] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     swept: float | None = None
-    curve: list[tuple[float, float, float, float]] = field(default_factory=list)  # rows, metric, seconds, size
+    curve: list[dict[str, float]] = field(default_factory=list)  # rows, metric, seconds, size, and risk where there is
     absent: str | None = None
 
     @property
@@ -43,6 +44,10 @@ class Cell:
     @property
     def sd(self) -> float:
         return float(np.std(self.values)) if self.values and math.isfinite(self.mean) else math.nan
+
+    @property
+    def mean_risk(self) -> float:
+        return float(np.mean(self.risks)) if self.risks else math.nan
 
     @property
     def mean_seconds(self) -> float:
@@ -65,7 +70,7 @@ class Result:
         """Write JSON; a run that diverged has no value in it."""
         record = asdict(self)
         for cell in record["cells"]:
-            for name in ("values", "seconds"):
+            for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
         path.write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
 
@@ -73,7 +78,7 @@ class Result:
     def load(cls, path: Path) -> "Result":
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for cell in raw["cells"]:
-            for name, otherwise in (("values", math.inf), ("seconds", math.nan)):
+            for name, otherwise in (("values", math.inf), ("seconds", math.nan), ("risks", math.inf)):
                 cell[name] = [otherwise if number is None else number for number in cell[name]]
         cells = [Cell(**cell) for cell in raw.pop("cells")]
         return cls(**raw, cells=cells)

@@ -1,6 +1,7 @@
 """The one runner of all items: every learner on every data set, over row orders, on all cores."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,10 +46,10 @@ class _Trial(Repetition):
             options: dict[str, Any] = {"passes": self.passes, "checkpoints": self.checkpoints}
             return holdout(learner, rows, self.test, metrics=self.metrics, **options)
         except FloatingPointError:
-            metric = (self.metrics or [METRICS[_MISTAKES]()])[-1].name
-            last = Checkpoint(0, {metric: math.inf}, {}, math.nan, 0.0, 0, 0)
+            names = [metric.name for metric in self.metrics or [METRICS[_MISTAKES]()]]
+            last = Checkpoint(0, dict.fromkeys(names, math.inf), {}, math.nan, 0.0, 0, 0)
             name = self.algorithm.name
-            return Trace(self.source.name, name, self.found.task.name, seed, metric, {}, 0.0, [], last)
+            return Trace(self.source.name, name, self.found.task.name, seed, names[-1], {}, 0.0, [], last)
 
 
 def run_item(
@@ -84,13 +85,15 @@ def _column(
         new = {key: trial for key, trial in zip(keys, trials, strict=True) if key not in _done}
         _done.update(zip(new, repeated(list(new.values()), given, jobs=jobs, on_run=told), strict=True))
         found = {entrant.label: _done[key] for entrant, key in zip(own, keys, strict=True)}
+        # A figure has curves of online learners only.
+        batch = [one for one in item.entrants if one.baseline is not None and item.kind == "table"]
+        baselines = _baseline_cells(item, batch, data, rows, given, jobs)
         for entrant in item.entrants:
             if entrant.absent is not None:
                 yield Cell(data.label, entrant.label, absent=entrant.absent)
-            elif entrant.baseline is not None:
-                if item.kind == "table":  # a figure has curves of online learners only
-                    yield _baseline_cell(item, entrant, data, rows, given)
-            else:
+            elif entrant.label in baselines:
+                yield baselines[entrant.label]
+            elif entrant.label in found:
                 yield _own_cell(item, entrant, data, found[entrant.label], value)
 
 
@@ -105,7 +108,7 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
         ArraySource(rows.X, rows.y, name=data.label),
         Survey(rows.task, "", False, None),
         data.dtype,
-        [METRICS[_MISTAKES if item.metric == _ACCURACY else item.metric]()],
+        [METRICS[name]() for name in (item.risk, _metric(item)) if name],
         test=None if rows.test is None else ArraySource(*rows.test, name=f"{data.label} (test)"),
         passes=data.passes,
         checkpoints=item.checkpoints if item.kind == "convergence" else (),
@@ -134,7 +137,7 @@ def _shrunk(spec: Algorithm, n: int) -> Algorithm:
 
 
 def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trace], value: float | None) -> Cell:
-    metric = _MISTAKES if item.metric == _ACCURACY else item.metric
+    metric = _metric(item)
     values = [_shown(item, trace.last.metrics[metric]) for trace in traces]
     curve = _mean_curve(item, metric, traces) if item.kind == "convergence" else []
     parameters = traces[0].parameters
@@ -144,46 +147,66 @@ def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trac
         values=values,
         seconds=[trace.last.seconds for trace in traces],
         size=float(np.mean([trace.last.size for trace in traces])),
+        risks=[trace.last.metrics[item.risk] for trace in traces] if item.risk else [],
         settings=[f"{name}={setting}" for name, setting in parameters.items()],
         swept=value,
         curve=curve,
     )
 
 
-def _mean_curve(item: Item, metric: str, traces: Sequence[Trace]) -> list[tuple[float, float, float, float]]:
-    """Rows, metric, seconds, size at each checkpoint, the mean over runs."""
-    points: list[tuple[float, float, float, float]] = []
+def _mean_curve(item: Item, metric: str, traces: Sequence[Trace]) -> list[dict[str, float]]:
+    """Where the runs stood at each checkpoint, in the mean."""
+    points = []
     for at in zip(*(trace.checkpoints for trace in traces), strict=False):
-        value = np.mean([_shown(item, c.metrics[metric]) for c in at])
-        seconds, size = np.mean([c.seconds for c in at]), np.mean([c.size for c in at])
-        points.append((float(at[0].rows), float(value), float(seconds), float(size)))
+        found = [{"metric": _shown(item, c.metrics[metric]), "seconds": c.seconds, "size": c.size} for c in at]
+        if item.risk:
+            found = [one | {"risk": c.metrics[item.risk]} for one, c in zip(found, at, strict=True)]
+        means = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        points.append({"rows": float(at[0].rows)} | means)
     return points
 
 
-def _baseline_cell(item: Item, entrant: Entrant, data: DataSet, rows: Rows, given: Sequence[np.ndarray]) -> Cell:
-    """A batch method on the training rows of the first order; the prequential pipeline on each order."""
+def _baseline_cells(
+    item: Item, entrants: Sequence[Entrant], data: DataSet, rows: Rows, given: Sequence[np.ndarray], jobs: int | None
+) -> dict[str, Cell]:
+    """Batch methods on the training rows of the first order, the prequential pipeline on each order; on all cores."""
+    from joblib import Parallel, delayed
+
+    cells: dict[str, Cell] = {}
+    tasks = []
+    for entrant in entrants:
+        chunked = entrant.baseline == CHUNKED
+        settings = item.settings_of(entrant, data)
+        absent = None if chunked or rows.test is not None else "a batch method needs test rows"
+        cells[entrant.label] = Cell(data.label, entrant.label, settings=settings, absent=absent)
+        if absent is None:
+            tasks += [(entrant, settings, seed, order) for seed, order in enumerate(given if chunked else given[:1])]
+    workers = Parallel(n_jobs=os.cpu_count() or 1 if jobs is None else jobs)
+    results = workers(delayed(_baseline_run)(entrant, settings, rows, *run) for entrant, settings, *run in tasks)
+    for (entrant, *_), (error, seconds, size) in zip(tasks, results, strict=True):
+        cell = cells[entrant.label]
+        cell.values.append(_shown(item, error))
+        cell.seconds.append(seconds)
+        cell.size = size
+    return cells
+
+
+def _baseline_run(
+    entrant: Entrant, settings: Sequence[str], rows: Rows, seed: int, order: np.ndarray
+) -> tuple[float, float, float]:
+    """The error, seconds of learning, and size."""
     from .baselines import fit_baseline, run_rbfsampler_sgd
 
     assert entrant.baseline is not None
-    parameters = dict(_parameter(setting) for setting in item.settings_of(entrant, data))
-    values, seconds, size = [], [], 0.0
+    parameters = dict(_parameter(setting) for setting in settings)
     if entrant.baseline == CHUNKED:
-        for seed, order in enumerate(given):
-            error, spent = run_rbfsampler_sgd(parameters, rows.X[order], rows.y[order], rows.task, seed)
-            values.append(_shown(item, error))
-            seconds.append(spent)
-        size = float(parameters.get("n_components", 0))
-    elif rows.test is None:
-        return Cell(data.label, entrant.label, absent="a batch method needs test rows")
-    else:
-        start = time.perf_counter()
-        fitted = fit_baseline(entrant.baseline, parameters, rows.X[given[0]], rows.y[given[0]], rows.task, 0)
-        seconds.append(time.perf_counter() - start)
-        wrong = fitted.predict(rows.test[0]) != rows.test[1]
-        values.append(_shown(item, float(np.mean(wrong))))
-        size = float(fitted.size)
-    settings = [f"{name}={value}" for name, value in parameters.items()]
-    return Cell(data.label, entrant.label, values=values, seconds=seconds, size=size, settings=settings)
+        error, seconds = run_rbfsampler_sgd(parameters, rows.X[order], rows.y[order], rows.task, seed)
+        return error, seconds, float(parameters.get("n_components", 0))
+    assert rows.test is not None
+    start = time.perf_counter()
+    fitted = fit_baseline(entrant.baseline, parameters, rows.X[order], rows.y[order], rows.task, seed)
+    seconds = time.perf_counter() - start
+    return float(np.mean(fitted.predict(rows.test[0]) != rows.test[1])), seconds, float(fitted.size)
 
 
 def _parameter(setting: str) -> tuple[str, Any]:
@@ -209,6 +232,11 @@ def trained(item: Item) -> Iterator[tuple[str, Learner]]:
             for _ in range(data.passes):
                 learner.learn(rows.X[rows.reported], rows.y[rows.reported])
             yield f"{entrant.label} on {data.label}", learner
+
+
+def _metric(item: Item) -> str:
+    """What is measured: an accuracy by its mistakes."""
+    return _MISTAKES if item.metric == _ACCURACY else item.metric
 
 
 def _shown(item: Item, value: float) -> float:

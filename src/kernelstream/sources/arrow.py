@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, LabelledBlock, SourceError
-from .columns import ColumnOptions, Encoder, Layout, is_list
+from .base import LabelledBlock, SourceError
+from .columns import Encoder, Layout, is_list
 from .tables import TableSource
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
@@ -24,17 +24,7 @@ _BUFFER_BYTES = 2**16
 class _BatchSource(TableSource):
     """What Parquet and Arrow have in common: a schema, then record batches."""
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        block_rows: int = DEFAULT_BLOCK_ROWS,
-        label: int | str | None = -1,
-        columns: ColumnOptions | None = None,
-        on_error: str = ON_ERROR[0],
-    ):
-        super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
-        self._share = 0.0
+    _share = 0.0
 
     def _pass(self, earlier: Encoder | None) -> Iterator[LabelledBlock]:
         file = self._seekable_file()
