@@ -104,6 +104,73 @@ print(learner.scores(np.eye(3))[0, 0])
     assert float(second.stdout) == pytest.approx(2 * float(first.stdout)), second.stderr
 
 
+MINE = """
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from kernelstream.engine import Algorithm, Common, common, evaluate, step
+from kernelstream.losses import REGRESSION
+
+
+class Record(NamedTuple):
+    rate: float
+
+
+class State(NamedTuple):
+    level: np.ndarray
+
+
+class Scratch(NamedTuple):
+    common: Common
+
+
+@dataclass
+class Mine(Algorithm):
+    name: ClassVar[str] = "mine"
+    tasks: ClassVar[tuple[str, ...]] = (REGRESSION,)
+
+    def lower(self, task, dtype):
+        return Record(0.5)
+
+    def init(self, shape):
+        return State(np.zeros(1, shape.dtype))
+
+    def scratch(self, state, shape):
+        return Scratch(common(shape.width, 1, shape.dtype))
+
+
+@evaluate.register(Record)
+def _(record, state, scratch, x, scores):
+    scores[0] = state.level[0]
+
+
+@step.register(Record)
+def _(record, state, scratch, x, target, weight, scores):
+    state.level[0] += record.rate
+    return 0.0
+"""
+
+
+def test_an_algorithm_of_a_user_is_compiled_anew_when_it_changes_and_harms_nobody_else(scores, tmp_path):
+    script = """
+import sys; sys.path.insert(0, sys.argv[1])
+import numpy as np, kernelstream, mine
+learner = kernelstream.Learner(mine.Mine(), "regression")
+learner.learn(np.ones((6, 2)), np.ones(6))
+print(learner.scores(np.ones((1, 2)))[0, 0])
+"""
+    cache = {"KERNELSTREAM_CACHE": str(tmp_path / "cache")}
+    for text, expected in ((MINE, 3.0), (MINE.replace("+= record.rate", "+= 2 * record.rate"), 6.0)):
+        (tmp_path / "mine.py").write_text(text)
+        done = run(script, tmp_path, **cache)
+        assert float(done.stdout) == expected, done.stderr
+    done = run(ONE, tmp_path / "s.npy", **cache)  # where there is no module `mine`
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "s.npy"), scores[:2])
+
+
 def test_the_cache_setting_of_other_numba_users_is_left_alone(tmp_path):
     done = run(
         "import numba; before = numba.config.CACHE_DIR; import kernelstream; assert numba.config.CACHE_DIR == before"

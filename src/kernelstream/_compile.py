@@ -23,6 +23,8 @@ import numpy as np
 from numba.extending import intrinsic, overload
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
+# Interpreted code never leaves the interpreter, so that threads would only get into each other's way.
+MOST_THREADS = 1 if INTERPRETED else int(numba.config.NUMBA_NUM_THREADS)
 
 # Contraction into fused multiply-adds is the only freedom that is given everywhere: it does not depend on how a
 # stream is cut into blocks. Reductions may also be reordered, which is what lets LLVM vectorise a sum.
@@ -71,7 +73,20 @@ def _our_cache() -> Iterator[bool]:
 
 def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
     with _our_cache() as cache:
-        return numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+        dispatcher = numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+    if cache and not INTERPRETED:
+        keep = dispatcher._cache.save_overload
+        dispatcher._cache.save_overload = lambda types, code: keep(types, code) if _ours(types) else None
+    return dispatcher
+
+
+def _ours(types: Any) -> bool:
+    """Whether the digest covers all that code for these types runs: a user's record stands for a user's step."""
+    return all(
+        _ours(getattr(one, "types", ()))
+        and getattr(one, "instance_class", _ours).__module__.partition(".")[0] == __name__.partition(".")[0]
+        for one in types
+    )
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -205,6 +220,15 @@ def _caller(returns: Any) -> Any:
 
 call_for_value = _caller(numba.float64)
 call_for_effect = _caller(numba.void)
+
+
+def direct(function: Any, *arguments: Any) -> Callable[..., Any]:
+    """What a compiled function runs for arguments of these types: calling it saves the choice by types, 6 us where
+    records are among them. Requires: the function was called with such arguments before, and so it is from now on.
+    """
+    if INTERPRETED:
+        return function
+    return function.overloads[tuple(map(numba.typeof, arguments))].entry_point
 
 
 def specialisations(function: Any) -> int:

@@ -17,7 +17,10 @@ from .state import restored
 
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 256 * 1024
-_LONGEST_CHUNK = 256
+LONGEST_CHUNK = 256
+
+# What `run` does with rows; the first alone for one chunk at a time.
+LIFT, LEARN, BOTH = 1, 2, 3
 
 
 class Common(NamedTuple):
@@ -32,7 +35,7 @@ class Common(NamedTuple):
 def common(width: int, n_outputs: int, dtype: Any, lifted: int = 0) -> Common:
     """Scratch for rows that lift to `lifted` numbers each."""
     fitting = _CHUNK_BYTES // max(1, lifted * np.dtype(dtype).itemsize)
-    chunk = max(8, min(_LONGEST_CHUNK, fitting // 4 * 4))
+    chunk = max(8, min(LONGEST_CHUNK, fitting // 4 * 4))
     return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), spread(width, dtype))
 
 
@@ -85,6 +88,12 @@ class Algorithm(Parameters):
         """The state, made ready for more rows: called before each run and after each halt."""
         return state
 
+    def lifts_ahead(self, state: Any) -> bool:
+        """Whether `lift` reads nothing that a step from this state may change: then it may run ahead of the steps, in
+        other threads.
+        """
+        return False
+
     def grow(self, state: Any, shape: Shape) -> Any:
         """The same function for more features or outputs."""
         raise NotImplementedError
@@ -124,13 +133,17 @@ def step(record, state, scratch, x, target, weight, scores):
 
 
 @compiled
-def run(record, state, scratch, block, targets, weights, scores, losses, start):
-    """Predict, then learn, each row from `start` on. Return the next row to learn from, or -1 - t when row t's scores
-    are not finite (nothing was learned from it)."""
-    n = targets.shape[0]
-    while start < n:
-        stop = min(start + scratch.common.chunk, n)
-        lift(record, state, scratch, block, start, stop)
+def run(record, state, scratch, block, targets, weights, scores, losses, start, end, what):
+    """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
+    are not finite (nothing was learned from it).
+
+    what: BOTH; or one half of it for rows that are one chunk: LIFT, and later, with the same scratch, LEARN."""
+    while start < end:
+        stop = min(start + scratch.common.chunk, end)
+        if what != LEARN:
+            lift(record, state, scratch, block, start, stop)
+        if what == LIFT:
+            return start
         for t in range(start, stop):
             x = row_of(block, t, t - start, scratch.common.spread)
             evaluate(record, state, scratch, x, scores[t])
@@ -141,7 +154,7 @@ def run(record, state, scratch, block, targets, weights, scores, losses, start):
             if scratch.common.halt[()] != 0:
                 return t + 1
         start = stop
-    return n
+    return end
 
 
 @compiled
@@ -167,12 +180,11 @@ def run_late(record, state, scratch, block, targets, weights, scores, losses, st
 
 
 @compiled
-def run_scores(record, state, scratch, block, scores):
-    """scores[t] = f(row t), learning nothing."""
-    n = scores.shape[0]
-    for start in range(0, n, scratch.common.chunk):
-        stop = min(start + scratch.common.chunk, n)
-        lift(record, state, scratch, block, start, stop)
-        for t in range(start, stop):
-            x = row_of(block, t, t - start, scratch.common.spread)
+def run_scores(record, state, scratch, block, scores, start, end):
+    """scores[t] = f(row t) for the rows start .. end-1, learning nothing."""
+    for first in range(start, end, scratch.common.chunk):
+        stop = min(first + scratch.common.chunk, end)
+        lift(record, state, scratch, block, first, stop)
+        for t in range(first, stop):
+            x = row_of(block, t, t - first, scratch.common.spread)
             evaluate(record, state, scratch, x, scores[t])

@@ -1,6 +1,5 @@
 """Experiments made of runs: train and test data, the same run over many row orders, and what they come to."""
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .cores import available
 from .engine import Algorithm
 from .evaluate import Checkpoint, Trace, prequential, settled_blocks
 from .interrupts import uninterrupted
 from .learner import Learner
 from .metrics import Metric, default_metrics
 from .models import Model, as_model
+from .processes import Processes
 from .sources import LabelledBlock, Shuffled, Source
 from .survey import Survey
 from .tasks import Classification, Task
@@ -119,6 +120,7 @@ class Repetition:
             dtype=self.dtype,
             grow_features=self.found.sparse,
             scaling=self.found.fresh_scaling(),
+            threads=1,
         )
         rows = Shuffled(self.source, seed if order is None else order)
         return prequential(learner, rows, metrics=self.metrics, delay=self.delay)
@@ -135,30 +137,26 @@ def repeated(
 
     The results do not depend on `jobs`. When the k-th order is given by its rows, the learner's seed is k.
     """
-    jobs = os.cpu_count() or 1 if jobs is None else jobs
-    tasks = [
-        (position, one, k if isinstance(order, np.ndarray) else order, order if isinstance(order, np.ndarray) else None)
-        for position, one in enumerate(repetitions)
-        for k, order in enumerate(orders)
-    ]
-    traces: list[list[Trace]] = [[] for _ in repetitions]
-    if jobs == 1 or len(tasks) == 1:
-        results: Iterable[tuple[int, Trace]] = (_run(*task) for task in tasks)
-    else:
-        from joblib import Parallel, delayed
-
+    jobs = min(available() if jobs is None else jobs, len(repetitions) * len(orders))
+    if jobs > 1:
         for one in repetitions:  # compiled once here, read from the cache by the workers
             as_model(Learner(one.algorithm, one.found.task, dtype=one.dtype)).prepare()
-        results = Parallel(n_jobs=jobs, return_as="generator")(delayed(_run)(*task) for task in tasks)
-    for position, trace in results:
-        traces[position].append(trace)
-        if on_run is not None:
-            on_run(trace)
+    traces: list[list[Trace]] = []
+    with Processes(_run, (repetitions, orders), jobs) as processes:
+        calls = [[processes.call(i, k) for k in range(len(orders))] for i in range(len(repetitions))]
+        for row in calls:
+            traces.append([])
+            for call in row:
+                traces[-1].append(processes.result(call))
+                if on_run is not None:
+                    on_run(traces[-1][-1])
     return traces
 
 
-def _run(position: int, one: Repetition, seed: int, order: NDArray[np.int64] | None) -> tuple[int, Trace]:
-    return position, one.run(seed, order)
+def _run(shared: tuple[Sequence[Repetition], Sequence[int | NDArray[np.int64]]], i: int, k: int) -> Trace:
+    repetitions, orders = shared
+    order = orders[k]
+    return repetitions[i].run(k, order) if isinstance(order, np.ndarray) else repetitions[i].run(int(order))
 
 
 def summarized(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:

@@ -12,11 +12,13 @@ import scipy.sparse as sp
 from . import state as model_files
 from . import tasks
 from .algorithms import as_algorithm
-from .engine import Algorithm, Shape, run, run_late, run_scores
+from .cores import DEFAULT_THREADS
+from .engine import Algorithm, Shape
 from .losses import as_loss
-from .parameters import Parameters
+from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
 from .rows import Block, as_matrix, n_rows, to_block
+from .running import Runner
 from .sources.transform import OnlineScaling, Scaling, scaling_from
 from .state import ModelFileError, aligned, leaves
 from .tasks import Classification, Multiclass, Regression, Task
@@ -34,6 +36,7 @@ class Learner:
     grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
     grow_classes: accept labels that were never announced (needs a `Multiclass` task); otherwise they are refused.
     scaling: of the features, as `fit_scaling` gives it, or `OnlineScaling()`, of which the learner keeps its own copy.
+    threads: on how many cores one call may run; None means two, where there are two. They change no result.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Learner:
         grow_features: bool = False,
         grow_classes: bool = False,
         scaling: Scaling | OnlineScaling | None = None,
+        threads: int | None = None,
     ):
         if dtype not in DTYPES:
             raise ValueError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}.")
@@ -61,6 +65,9 @@ class Learner:
                 f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}."
             )
         self.task = task
+        if threads is not None:
+            whole(1, threads=threads)
+        self.threads = threads
         self.seed = int(seed)
         self.dtype = dtype
         self.grow_features = grow_features
@@ -151,11 +158,7 @@ class Learner:
         if self.settled is None:
             return scores
         self._check_width(width)
-        block = self._known(block, width)
-        spare = self._spare  # several threads may predict: each takes one, or makes its own
-        scratch = spare.pop() if spare else self.settled.scratch(self._state, self._shape)
-        run_scores(self._record, self._state, scratch, block, scores)
-        spare.append(scratch)
+        self._runner.score(self._known(block, width), scores, self.threads or DEFAULT_THREADS)
         return scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -240,8 +243,7 @@ class Learner:
         self._record = self._lowered(self.settled)
         # NumPy turns a sum of 0-d arrays into a scalar, which compiled code cannot write to.
         self._state = model_files.rebuilt(state, {name: aligned(np.asarray(a)) for name, a in leaves(state).items()})
-        self._scratch = self.settled.scratch(self._state, self._shape)
-        self._spare: list[Any] = []
+        self._runner = Runner(self.settled, self._record, self._state, self._shape)
 
     def _run(
         self,
@@ -253,24 +255,36 @@ class Learner:
         shown: tuple[Block, np.ndarray] | None = None,
     ) -> None:
         assert self.settled is not None
+        given = block, targets, weights, scores, losses
         start = 0
         while start < len(targets):
             state = self.settled.prepare(self._record, self._state)
             if state is not self._state:
                 self._adopt(state)
-            parts = self._record, self._state, self._scratch, block, targets, weights, scores, losses, start
-            if shown is None:
-                reached = run(*parts)
-            else:
-                reached = run_late(*parts, self.settled.scratch(self._state, self._shape), *shown)
-            self._scratch.common.halt[()] = 0
-            self.n_seen += max(reached, -1 - reached) - start
-            if reached < 0:
+            runner = self._runner
+            try:
+                if shown is None:
+                    runner.learn(given, start, self.threads or DEFAULT_THREADS)
+                else:
+                    runner.learn_late(given, start, *shown)
+            finally:
+                self.n_seen += max(runner.reached, -1 - runner.reached) - start
+            if runner.reached < 0:
                 raise FloatingPointError(
-                    f"Row {-1 - reached}: the model's scores are no longer finite. The steps are too long for this "
-                    "data: lower learning_rate, or scale features and targets. The rows before it were learned."
+                    f"Row {-1 - runner.reached}: the model's scores are no longer finite. The steps are too long for "
+                    "this data: lower learning_rate, or scale features and targets. The rows before it were learned."
                 )
-            start = reached
+            start = runner.reached
+
+    # Pickles: addresses of compiled code mean nothing in another process.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_record", "_runner")}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        if self.settled is not None:
+            self._adopt(self._state)
 
     # Merging.
 

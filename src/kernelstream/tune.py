@@ -11,7 +11,6 @@ import math
 import os
 import time
 import tomllib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +19,11 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 from threadpoolctl import threadpool_limits
 
+from .cores import available
 from .evaluate import prequential
 from .learner import Learner
 from .metrics import default_metrics, metrics_from
+from .processes import Processes
 from .settings import spec_from
 from .sources import ArraySource, LabelledBlock, Matrix, Source
 from .space import drawn, space
@@ -113,21 +114,27 @@ def tune(
     if jobs is None:
         _, seconds, _ = _measured(work, (chosen[0], rounds[0][1]))
         expected = seconds / rounds[0][1] * sum(count * given for count, given in rounds)
-        jobs = _cores() if expected > _WORTH_PROCESSES else 1
+        jobs = available() if expected > _WORTH_PROCESSES else 1
     jobs = min(jobs, len(chosen))
-    for count, given in rounds:
-        for i in alive[count:]:
-            table[i] = table[i]._replace(outcome=HALVED)
-        alive = alive[:count]
-        answers = _answers(work, [(chosen[i], given) for i in alive], jobs)
-        for i, (value, seconds, outcome) in zip(alive, answers, strict=True):
-            table[i] = Trial(chosen[i], given, value, table[i].seconds + seconds, outcome)
-            if on_trial is not None:
-                on_trial(table[i])
-        # The defaults come first, so that no cut removes them.
-        alive = sorted(
-            (i for i in alive if table[i].outcome != DIVERGED), key=lambda i: (i > 0, sign * table[i].value, i)
-        )
+    if jobs > 1:
+        _measured(work, (chosen[0], 1))  # compiles: the workers take what they run from the cache
+    with Processes(_measured, work, jobs) as processes:
+        # The defaults are in every round: what they will be asked there fills the gaps, the longest first.
+        default = {given: processes.call((chosen[0], given), later=True) for _, given in reversed(rounds)}
+        for count, given in rounds:
+            for i in alive[count:]:
+                table[i] = table[i]._replace(outcome=HALVED)
+            alive = alive[:count]
+            calls = [default[given] if i == 0 else processes.call((chosen[i], given)) for i in alive]
+            for i, call in zip(alive, calls, strict=True):
+                value, seconds, outcome = processes.result(call)
+                table[i] = Trial(chosen[i], given, value, table[i].seconds + seconds, outcome)
+                if on_trial is not None:
+                    on_trial(table[i])
+            # The defaults come first, so that no cut removes them.
+            alive = sorted(
+                (i for i in alive if table[i].outcome != DIVERGED), key=lambda i: (i > 0, sign * table[i].value, i)
+            )
     searched = {name: str(found) for name, found in ranges.items()}
     winner = min(table, key=lambda trial: (trial.outcome == DIVERGED, -trial.rows, sign * trial.value))
     return Tuned(algorithm, task.name, names[0], seed, list(winner.settings), winner.value, table, searched)
@@ -152,7 +159,8 @@ _Answer = tuple[float, float, str]
 def _measured(work: _Work, question: _Question) -> _Answer:
     """(value, seconds, outcome) of settings on the first rows."""
     settings, rows = question
-    learner = Learner(spec_from(work.algorithm, settings), work.task, seed=work.seed, grow_features=issparse(work.X))
+    spec, growing = spec_from(work.algorithm, settings), issparse(work.X)
+    learner = Learner(spec, work.task, seed=work.seed, grow_features=growing, threads=1)
     start = time.perf_counter()
     try:
         with threadpool_limits(1, user_api="blas"):
@@ -162,29 +170,6 @@ def _measured(work: _Work, question: _Question) -> _Answer:
         return work.worst, time.perf_counter() - start, DIVERGED
     value = trace.last.metrics[work.metric]
     return (work.worst if math.isnan(value) else value), trace.last.seconds, FINISHED
-
-
-def _answers(work: _Work, questions: list[_Question], jobs: int) -> Iterator[_Answer]:
-    """The answers in the order of the questions, from so many processes; the arrays of `work` are mapped by them."""
-    if jobs == 1:
-        yield from (_measured(work, question) for question in questions)
-        return
-    from joblib import Parallel, delayed
-
-    _measured(work, (questions[0][0], 1))  # compiles: the workers take what they run from the cache
-    answers = Parallel(n_jobs=jobs, return_as="generator")(delayed(_measured)(work, question) for question in questions)
-    try:
-        for answer in answers:  # noqa: UP028  (`yield from` would close it before the warning is silenced)
-            yield answer
-    finally:
-        with warnings.catch_warnings():
-            # Whoever leaves early means it.
-            warnings.simplefilter("ignore")
-            answers.close()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # The rows to tune on.

@@ -57,7 +57,8 @@ class Skeleton(ExpansionAlgorithm):
 
 
 # What does not depend on the model, such as features of a fixed map, is computed for a chunk of rows at once by
-# `@lift.register(SkeletonRecord)`, as in FOGD. Here there is nothing of the kind, so it is left out.
+# `@lift.register(SkeletonRecord)`, as in FOGD, and `lifts_ahead` lets several threads do so. Here there is nothing of
+# the kind, so both are left out.
 
 
 @evaluate.register(SkeletonRecord)

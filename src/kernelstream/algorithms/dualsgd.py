@@ -101,6 +101,9 @@ class DualSGD(RegularisedRisk):
             lifted(PLAIN, 1, D, dtype),
         )
 
+    def lifts_ahead(self, state: DualSGDState) -> bool:
+        return True
+
     def grow(self, state: DualSGDState, shape: Shape) -> DualSGDState:
         weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
         weights[: len(state.weights)] = state.weights

@@ -103,6 +103,9 @@ class FOGD(Descent):
         desk = common(shape.width, shape.n_outputs, shape.dtype, 2 * self.n_components)
         return FOGDScratch(desk, lifted(self.map, desk.chunk, self.n_components, shape.dtype))
 
+    def lifts_ahead(self, state: FOGDState) -> bool:
+        return True
+
     def grow(self, state: FOGDState, shape: Shape) -> FOGDState:
         weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
         weights[: len(state.weights)] = state.weights

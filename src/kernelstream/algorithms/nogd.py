@@ -110,6 +110,9 @@ class NOGD(Descent):
         dtype = state.weights.dtype
         return state._replace(map=map.astype(dtype), weights=weights.astype(dtype), frozen=np.ones((), np.int64))
 
+    def lifts_ahead(self, state: NOGDState) -> bool:
+        return bool(state.frozen)
+
     def _nystrom(self, f: Expansion) -> tuple[np.ndarray, np.ndarray]:
         """D_k^(-1/2) V_k' and D_k^(1/2) V_k', with zero rows where the Gram matrix has fewer than k eigenvalues."""
         with threadpool_limits(1, user_api="blas"):  # more threads than idle cores make this many times slower

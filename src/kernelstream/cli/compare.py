@@ -82,7 +82,7 @@ def compare(
             names = algorithm_names(algorithms, found.task.name)
             judged = chosen_metrics(metrics, found.task)
             if runs is None:
-                models = contestants(names, settings or (), found, seed=seed, dtype=dtype)
+                models = contestants(names, settings or (), found, seed=seed, dtype=dtype, threads=jobs)
                 source = ahead(file, seed if shuffle else None)
                 show = line.learning(source)
 

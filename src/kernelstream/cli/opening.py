@@ -55,7 +55,7 @@ def say(console: Console, *sentences: str) -> None:
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
-def learner(spec: Algorithm, found: Survey, *, seed: int, dtype: str) -> Learner:
+def learner(spec: Algorithm, found: Survey, *, seed: int, dtype: str, threads: int | None) -> Learner:
     return Learner(
         spec,
         found.task,
@@ -64,6 +64,7 @@ def learner(spec: Algorithm, found: Survey, *, seed: int, dtype: str) -> Learner
         grow_features=found.sparse,
         grow_classes=found.grow_classes,
         scaling=found.fresh_scaling(),
+        threads=threads,
     )
 
 
@@ -71,7 +72,9 @@ def chosen_metrics(names: str | None, task: Task) -> list[Metric] | None:
     return None if names is None else metrics_from(names.split(","), task)
 
 
-def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str) -> list[Model]:
+def contestants(
+    names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str, threads: int | None
+) -> list[Model]:
     """The models that ``compare`` was asked for: names of algorithms, or dotted names of classes of other libraries.
 
     A setting belongs to every algorithm that has its parameter; ``name:parameter=value`` belongs to one.
@@ -81,7 +84,8 @@ def contestants(names: Sequence[str], settings: Iterable[str], found: Survey, *,
     models: list[Model] = []
     for name in names:
         if name in shares:
-            models.append(OwnModel(learner(spec_from(name, shares[name]), found, seed=seed, dtype=dtype), name))
+            spec = spec_from(name, shares[name])
+            models.append(OwnModel(learner(spec, found, seed=seed, dtype=dtype, threads=threads), name))
         else:
             models.append(other(name, found))
     return models

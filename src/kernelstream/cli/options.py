@@ -43,7 +43,7 @@ MetricNames = Annotated[
     str | None, typer.Option("--metrics", metavar="A,B,...", help="What to measure; the last one is the headline.")
 ]
 Delay = Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes; all cores if not given.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Cores: all for many runs, two for one, if not given.")]
 JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")]
 CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write a line a run; - is stdout.")]
 MarkdownFile = Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write a table; - is stdout.")]

@@ -86,10 +86,10 @@ def run(
         _refuse_mixtures(
             many=many, test=test, passes=passes, checkpoint=checkpoint, resume=resume, save=save, delay=delay
         )
-        job = _Job(data, opened(data, reading), spec, request, shuffle, dtype, metrics, delay, reading)
+        job = _Job(data, opened(data, reading), spec, request, shuffle, dtype, metrics, delay, jobs, reading)
         if many:
             refuse_a_second_pass(job.file, "--orders" if runs is None else "--runs")
-            job.repeat(runs, orders, jobs, outputs)
+            job.repeat(runs, orders, outputs)
         elif test is not None:
             if passes > 1:
                 refuse_a_second_pass(job.file, f"--passes {passes}")
@@ -123,13 +123,14 @@ class _Job:
         dtype: str,
         metrics: str | None,
         delay: int,
+        jobs: int | None,
         reading: dict[str, Any],
     ):
         self.data, self.file, self.spec = data, file, spec
         self.seed: int = request["seed"]
         self.shuffle, self.dtype, self.metrics, self.delay = shuffle, dtype, metrics, delay
         self.task, self.scale = request["task"], request["scale"]
-        self.reading = reading
+        self.jobs, self.reading = jobs, reading
         self.console = Console(stderr=True)
         self.record: dict[str, Any] = {"version": __version__, "data": data}
         self.record |= {"scale": self.scale, "shuffle": shuffle, "dtype": dtype, "delay": delay}
@@ -158,8 +159,9 @@ class _Job:
             state = None
             if resume and checkpoint is not None and checkpoint.exists():
                 model, state = _resumed(checkpoint, asked)
+                model.threads = self.jobs
             else:
-                model = learner(self.spec, self.survey(line), seed=self.seed, dtype=self.dtype)
+                model = learner(self.spec, self.survey(line), seed=self.seed, dtype=self.dtype, threads=self.jobs)
             kept = model
 
             def keep(run: Run) -> None:
@@ -199,7 +201,7 @@ class _Job:
         judged = _TestRows(test, self.file, self.reading)
         with interrupts, line:
             found = self.survey(line)
-            model = learner(self.spec, found, seed=self.seed, dtype=self.dtype)
+            model = learner(self.spec, found, seed=self.seed, dtype=self.dtype, threads=self.jobs)
             source = ahead(self.file, self.seed if self.shuffle else None)
             on_block = line.learning(source)
             metrics = chosen_metrics(self.metrics, model.task)
@@ -207,7 +209,7 @@ class _Job:
         self.save(model, save)
         self.finish(line.trace, interrupts.seen, save, outputs)
 
-    def repeat(self, runs: int | None, orders: Path | None, jobs: int | None, outputs: Outputs) -> None:
+    def repeat(self, runs: int | None, orders: Path | None, outputs: Outputs) -> None:
         """Many row orders; a table with mean and standard deviation."""
         interrupts = Interrupts()
         line = ProgressLine(self.console, self.file, interrupts.check)
@@ -225,7 +227,7 @@ class _Job:
                 traces.append(trace)
                 show(trace)
 
-            repeated([one], given, jobs=jobs, on_run=finished)
+            repeated([one], given, jobs=self.jobs, on_run=finished)
         if not traces:
             say(self.console, "interrupted before the first run was done")
             raise typer.Exit(o.INTERRUPTED)

@@ -1,5 +1,6 @@
 """Laws of algorithms. Nothing here knows one of them but OPT_OUTS."""
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import engine
+from .. import cores, engine
 from .._compile import INTERPRETED, specialisations
 from ..algorithms import make
 from ..engine import Algorithm
@@ -75,6 +76,32 @@ def block_size_has_no_effect(case: Case) -> None:
             require_same(
                 case, f"the state after blocks of {height} rows in {dtype}", snapshot(learner), snapshot(whole)
             )
+
+
+def threads_have_no_effect(case: Case) -> None:
+    """Learned from and scored by several threads, in small chunks: the same bits as in one thread."""
+    X, y = stream(case.task)
+    for dtype, rows, given in ((DTYPES[0], 8, X), (DTYPES[1], 12, X), (DTYPES[0], 20, sp.csr_array(X))):
+        one = case.learner(dtype, threads=1)
+        expected, afterwards = one.learn(given, y), one.scores(given)
+        with everything_shared(rows):
+            for threads in (2, 3):
+                several = case.learner(dtype, threads=threads)
+                what = f"{threads} threads with chunks of {rows} rows in {dtype}"
+                require_same_bits(case, f"scores of {what}", several.learn(given, y), expected)
+                require_same(case, f"the state of {what}", snapshot(several), snapshot(one))
+                require_same_bits(case, f"scores afterwards of {what}", several.scores(given), afterwards)
+
+
+@contextlib.contextmanager
+def everything_shared(rows: int) -> Iterator[None]:
+    """Inside, every block of some chunks is worth several threads, and a chunk has at most so many rows (of 4 each)."""
+    before = engine.LONGEST_CHUNK, cores.worth
+    engine.LONGEST_CHUNK, cores.worth = rows, lambda *_: True
+    try:
+        yield
+    finally:
+        engine.LONGEST_CHUNK, cores.worth = before
 
 
 def sparse_equals_dense(case: Case) -> None:
@@ -312,6 +339,7 @@ ALGORITHM_LAWS: dict[str, Callable[[Case], None]] = {
         equals_its_reference,
         float32_follows_float64,
         block_size_has_no_effect,
+        threads_have_no_effect,
         sparse_equals_dense,
         resumes_bit_for_bit,
         budget_is_never_exceeded,

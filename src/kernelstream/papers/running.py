@@ -41,7 +41,7 @@ class _Trial(Repetition):
         try:
             if self.test is None:
                 return super().run(seed, order)
-            learner = Learner(self.algorithm, self.found.task, seed=seed, dtype=self.dtype)
+            learner = Learner(self.algorithm, self.found.task, seed=seed, dtype=self.dtype, threads=1)
             rows = Shuffled(self.source, seed if order is None else order)
             options: dict[str, Any] = {"passes": self.passes, "checkpoints": self.checkpoints}
             return holdout(learner, rows, self.test, metrics=self.metrics, **options)

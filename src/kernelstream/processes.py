@@ -1,0 +1,131 @@
+"""Processes: one function called many times, in other processes and in this one, which works while it waits."""
+
+import functools
+import itertools
+import pickle
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+# A worker has one core; these are what joblib, too, tells it that by.
+_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+_IDLE_SECONDS = 300  # how long workers wait for more; starting one takes a second
+_REST = "rest.pickle"
+_LARGE = 2**20  # bytes
+
+
+class Processes:
+    """Calls function(shared, *arguments) in `jobs` processes, of which this one is the first; a context.
+
+    shared: what all calls have in common; workers map its arrays from a file instead of getting copies of them.
+    """
+
+    def __init__(self, function: Callable[..., Any], shared: Any, jobs: int):
+        self._function, self._shared, self._free = function, shared, jobs - 1
+        self._waiting: deque[tuple[Future[Any], Any]] = deque()
+        self._later: dict[Future[Any], Any] = {}
+        self._lock = threading.Lock()
+        self._workers: Any = None
+
+    def __enter__(self) -> Self:
+        if self._free > 0:
+            from joblib.externals.loky import get_reusable_executor
+
+            self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-", ignore_cleanup_errors=True)
+            _write(self._shared, self._directory.name)
+            self._workers = get_reusable_executor(self._free, timeout=_IDLE_SECONDS, env=_ONE_THREAD)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._lock:
+            self._waiting.clear()
+            self._later.clear()
+        if self._workers is not None:
+            if kind is not None:  # whoever leaves early means it
+                self._workers.shutdown(kill_workers=True)
+            self._directory.cleanup()
+
+    def call(self, *arguments: Any, later: bool = False) -> "Future[Any]":
+        """Have the function called. What comes later is begun by workers that have nothing else to do, or when its
+        result is asked for.
+        """
+        answer: Future[Any] = Future()
+        with self._lock:
+            if later:
+                self._later[answer] = arguments
+            else:
+                self._waiting.append((answer, arguments))
+        self._feed()
+        return answer
+
+    def result(self, answer: "Future[Any]") -> Any:
+        """What a call has returned or raised; until then, other calls are done here."""
+        while not answer.done():
+            with self._lock:
+                mine = self._waiting.popleft() if self._waiting else (answer, self._later.pop(answer, None))
+            if mine[1] is None:
+                break
+            try:
+                mine[0].set_result(self._function(self._shared, *mine[1]))
+            except Exception as error:
+                mine[0].set_exception(error)
+        return answer.result()
+
+    def _feed(self) -> None:
+        """Give each worker that is free something to do."""
+        while True:
+            with self._lock:
+                if self._free == 0 or not (self._waiting or self._later):
+                    return
+                if self._waiting:
+                    answer, arguments = self._waiting.popleft()
+                else:
+                    answer = next(iter(self._later))
+                    arguments = self._later.pop(answer)
+                self._free -= 1
+            given = self._workers.submit(_call, self._directory.name, self._function, arguments)
+            given.add_done_callback(functools.partial(self._done, answer))
+
+    def _done(self, answer: "Future[Any]", given: "Future[Any]") -> None:
+        error = given.exception()
+        if error is None:
+            answer.set_result(given.result())
+        else:
+            answer.set_exception(error)
+        with self._lock:
+            self._free += 1
+        self._feed()
+
+
+def _call(directory: str, function: Callable[..., Any], arguments: Any) -> Any:
+    return function(_mapped(directory), *arguments)
+
+
+def _write(shared: Any, directory: str) -> None:
+    """Pickle an object into a directory, with each of its large arrays in a file that readers map."""
+    from joblib.externals.loky.backend import reduction
+
+    numbers = itertools.count()
+
+    def apart(array: np.ndarray) -> Any:
+        if array.nbytes < _LARGE or array.dtype.hasobject:
+            return array.__reduce__()
+        file = Path(directory) / f"{next(numbers)}.npy"
+        np.save(file, array)
+        return np.load, (str(file), "c")
+
+    with open(Path(directory) / _REST, "wb") as file:
+        # loky's pickler takes along what a script has defined.
+        reduction.dump(shared, file, {np.ndarray: apart})
+
+
+@functools.lru_cache(maxsize=1)
+def _mapped(directory: str) -> Any:
+    with open(Path(directory) / _REST, "rb") as file:
+        return pickle.load(file)

@@ -1,0 +1,218 @@
+"""Several threads for one learner: the same bits, halts and errors as one; none is started in vain or left behind."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from kernelstream import FOGD, NOGD, OGD, Binary, Learner, Multiclass, Regression, cores, make
+from kernelstream.algorithms import _expansion
+from kernelstream.kernels import Gaussian
+from kernelstream.laws.agreement import snapshot
+from kernelstream.laws.algorithms import everything_shared
+from kernelstream.laws.examples import stream
+from kernelstream.losses import BINARY, REGRESSION
+from kernelstream.sources import open_source
+
+ROOT = Path(__file__).parents[1]
+GAUSSIAN = Gaussian(gamma=0.3)
+
+
+def both(spec, task, X, y, weights=None, *, rows=256, dtype="float32", threads=2):
+    """Two learners, of which the second had several threads, and what each said of the rows or failed with."""
+    learners, said = [], []
+    for n in (1, threads):
+        learner = Learner(spec, task, dtype=dtype, threads=n)
+        with everything_shared(rows):
+            try:
+                said.append(learner.learn(X, y, weights))
+            except FloatingPointError as error:
+                said.append(str(error))
+        learners.append(learner)
+    return learners, said
+
+
+# The same bits.
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("spec", [FOGD(kernel=GAUSSIAN, n_components=300), NOGD(kernel=GAUSSIAN, budget=90, rank=20)])
+def test_chunks_of_their_own_size_and_smaller_ones(spec, storage, dtype):
+    X, y = stream(BINARY, n=1500)
+    weights = np.random.default_rng(0).random(1500)
+    for rows in (256, 8, 36):
+        (one, two), said = both(spec, Binary([-1, 1]), storage(X), y, weights, rows=rows, dtype=dtype)
+        assert np.array_equal(*said) and snapshot(one) == snapshot(two)
+
+
+@pytest.mark.parametrize("budget", [1, 8, 9, 40, 63, 300])
+def test_nogd_changes_its_phase_inside_a_block(budget):
+    X, y = stream(REGRESSION, n=400)  # every row is added, so that the phase ends behind row `budget`
+    spec = NOGD(kernel=GAUSSIAN, budget=budget, rank=1 + budget // 4)
+    (one, two), said = both(spec, Regression(), X, y, rows=8)
+    assert np.array_equal(*said) and snapshot(one) == snapshot(two) and two._state.frozen
+
+
+def test_real_rows_that_are_worth_two_threads(data_directory, monkeypatch):
+    X, y = next(iter(open_source(data_directory / "mnist" / "mnist.train.npz", block_rows=3000)))
+    X = X.reshape(len(y), -1) / 255.0
+    spec = make("fogd", kernel=Gaussian(gamma=0.02), n_components=200)
+    one, two = (Learner(spec, Multiclass(np.arange(10.0)), threads=n) for n in (1, 2))
+    expected = one.learn(X, y)
+    asked = []
+    monkeypatch.setattr(cores, "_in_threads", lambda take, n, do=cores._in_threads: [asked.append(n), do(take, n)])
+    assert np.array_equal(two.learn(X, y), expected) and snapshot(one) == snapshot(two)
+    assert np.array_equal(two.scores(X), one.scores(X))
+    assert asked == [2, 2], "both were shared"
+
+
+# The same errors and halts.
+
+
+@pytest.mark.parametrize("row", [3, 333, 590])
+def test_what_diverges_stops_at_the_same_row(row):
+    X, y = stream(REGRESSION, n=600)
+    weights = np.where(np.arange(600) < row, 1.0, 1e9)  # from here on a step multiplies the scores
+    spec = FOGD(kernel=GAUSSIAN, n_components=40)
+    (one, two), said = both(spec, Regression(), X, y, weights, rows=8)
+    assert isinstance(said[0], str) and said[0] == said[1]
+    assert row < one.n_seen == two.n_seen < row + 10 and snapshot(one) == snapshot(two)
+    assert not threads_of_ours()
+
+
+class Halting(OGD):
+    """It has nothing to lift, so that nothing that is lifted depends on a step; every full dictionary halts it."""
+
+    def lifts_ahead(self, state):
+        return True
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+@pytest.mark.parametrize("capacity", [8, 48, 53, 300])
+def test_halts_are_heeded_before_the_next_row(capacity, threads, monkeypatch):
+    monkeypatch.setattr(_expansion, "FIRST_CAPACITY", capacity)
+    X, y = stream(REGRESSION, n=500)  # every row is added
+    (one, several), said = both(Halting(kernel=GAUSSIAN), Regression(), X, y, rows=8, threads=threads)
+    assert np.array_equal(*said) and snapshot(one) == snapshot(several) and several.size == 500
+
+
+# The threads themselves.
+
+
+class Rows:
+    """What `in_turn` did, on desks that only count."""
+
+    def __init__(self, n, rows=10):
+        self.desks = [SimpleNamespace(common=SimpleNamespace(chunk=rows)) for _ in range(n)]
+        self.lifted, self.learned, self.fails = [], [], {}
+
+    def lift(self, desk, start, stop):
+        desk.holds = (start, stop)
+        self.lifted.append(start)
+        self.fail("lift", start)
+
+    def learn(self, desk, start, stop):
+        assert desk.holds == (start, stop)
+        self.fail("learn", start)
+        self.learned.append((start, stop))
+        return start != self.fails.get("end")
+
+    def fail(self, what, start):
+        if self.fails.get(what) == start:
+            raise KeyboardInterrupt(f"{what} {start}")
+
+    def run(self, start, stop, **fails):
+        self.fails = fails
+        cores.in_turn(self.lift, self.learn, self.desks, start, stop)
+
+
+def threads_of_ours():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("kernelstream")]
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("stop", [4, 10, 23, 995])
+def test_chunks_are_learned_in_their_order_by_who_lifted_them(n, stop):
+    rows = Rows(n)
+    rows.run(3, stop)
+    expected = [(start, min(start + 10, stop)) for start in range(3, stop, 10)]
+    assert rows.learned == expected and sorted(rows.lifted) == [start for start, _ in expected]
+    assert not threads_of_ours()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("at", [0, 10, 20, 50, 490])
+@pytest.mark.parametrize("what", ["lift", "learn", "end"])
+def test_whatever_ends_it_ends_all_threads_and_learns_no_later_row(n, at, what):
+    rows = Rows(n)
+    if what == "end":
+        rows.run(0, 500, end=at)
+    else:
+        with pytest.raises(KeyboardInterrupt, match=f"{what} {at}"):
+            rows.run(0, 500, **{what: at})
+    learned = [start for start, _ in rows.learned]
+    assert learned == list(range(0, 10 * len(learned), 10)) and max(learned, default=0) <= at
+    assert what != "end" or learned[-1] == at
+    assert not threads_of_ours()
+
+
+def test_few_rows_start_no_thread(monkeypatch):
+    monkeypatch.setattr(cores, "_in_threads", lambda take, n: pytest.fail("a thread for few rows"))
+    X, y = stream(BINARY, n=500)
+    learner = Learner(FOGD(kernel=GAUSSIAN, n_components=20), Binary([-1, 1]), threads=2)
+    for start, stop in ((0, 1), (1, 30), (30, 500)):
+        learner.learn(X[start:stop], y[start:stop])
+        learner.scores(X[start:stop])
+
+
+def test_a_number_of_threads_is_checked_and_not_kept_in_files(tmp_path):
+    for threads in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match=f"threads={threads!r} must be a whole number"):
+            Learner("fogd", Binary([-1, 1]), threads=threads)
+    learner = Learner("fogd", Binary([-1, 1]), threads=1)
+    learner.learn(*stream(BINARY))
+    learner.save(tmp_path / "model.ks")
+    assert Learner.load(tmp_path / "model.ks").threads is None
+
+
+# Processes.
+
+
+def printed(code, **environment):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def test_the_default_is_two_and_heeds_the_environment_in_workers_of_joblib_too():
+    code = """
+from joblib import Parallel, delayed
+from kernelstream import cores
+def asked():
+    from kernelstream import cores
+    return cores.DEFAULT_THREADS
+print(cores.DEFAULT_THREADS, *Parallel(n_jobs=cores.available())(delayed(asked)() for _ in range(2)))
+"""
+    assert printed(code) == [str(min(2, cores.available())), "1", "1"]
+    assert printed("from kernelstream import cores; print(cores.DEFAULT_THREADS)", NUMBA_NUM_THREADS="1") == ["1"]
+
+
+def test_a_pickled_learner_goes_on_in_another_process(tmp_path):
+    X, y = stream(BINARY)
+    learner = Learner(NOGD(kernel=GAUSSIAN, budget=20), Binary([-1, 1]))
+    learner.learn(X[:100], y[:100])
+    (tmp_path / "pickle").write_bytes(pickle.dumps((learner, X, y)))
+    code = f"""
+import pickle
+learner, X, y = pickle.load(open({str(tmp_path / "pickle")!r}, "rb"))
+print(learner.learn(X[100:], y[100:]).tobytes().hex())
+"""
+    assert printed(code) == [learner.learn(X[100:], y[100:]).tobytes().hex()]
