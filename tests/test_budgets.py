@@ -22,7 +22,7 @@ from kernelstream import (
 from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.budgets import best_partner, merge_pair, project_out
-from kernelstream.expansion import Expansion
+from kernelstream.expansion import Expansion, kernel_row
 from kernelstream.gram import factor
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.merging import best_h, table
@@ -69,8 +69,8 @@ def test_coordinates_on_a_nearly_singular_dictionary_agree_with_a_fresh_solve(ma
 
 
 @compiled
-def _project_out(f, L, i, column, half):
-    return project_out(f, L, i, column, half)
+def _project_out(f, L, i, column, half, row):
+    return project_out(f, L, i, column, half, row)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(gamma=0.1), Laplacian(gamma=0.1)])
@@ -83,7 +83,7 @@ def test_projecting_a_term_out_is_the_least_squares_approximation(kernel, i):
     f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(20))
     L = factor(20)
     L[:] = np.linalg.cholesky(gram)
-    lost = _project_out(f, L, i, np.zeros(20), np.zeros(20))
+    lost = _project_out(f, L, i, np.zeros(20), np.zeros(20), kernel_row(f))
     rest = np.delete(np.arange(20), i)
     expected = coef[:, rest] + np.outer(coef[:, i], np.linalg.solve(gram[np.ix_(rest, rest)], gram[rest, i]))
     assert f.size == 19
@@ -136,8 +136,8 @@ def _best_h(log_k, mm, nn, mn):
 
 
 @compiled
-def _merge(f, m, n, k):
-    return merge_pair(f, m, n, k)
+def _merge(kernel, f, m, n, row):
+    return merge_pair(kernel, f, m, n, row)
 
 
 @compiled
@@ -167,8 +167,9 @@ def test_a_merged_pair_is_the_term_that_the_formula_says():
     points = np.array([[0.0, 1.0], [0.5, 0.8], [3.0, -1.0]])
     coef = np.array([[0.7, 1.1, -2.0]])
     f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(3))
-    k = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
-    lost = _merge(f, 0, 1, k)
+    row = kernel_row(f)
+    row.values[1] = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
+    lost = _merge(Gaussian(gamma=gamma).lower(np.float64), f, 0, 1, row)
     assert f.size == 2
     z, a_z = f.points[:, 1], f.coef[0, 1]
     together = np.vstack([points[:2], z])

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import rng
 from ._compile import inlined
-from .expansion import Expansion, move, square, taken
+from .expansion import ROWS, Expansion, correct, move, square, taken
 from .gram import backward, forward, shrink
 from .merging import best_h, looked_up_loss
 
@@ -46,7 +46,7 @@ def smallest_slot(f):
 
 
 @inlined
-def remove(f, i):
+def remove(f, i, row):
     """Take term i away; the terms behind it move up, so that their order stays."""
     n = f.size[()]
     for a in range(f.points.shape[0]):
@@ -59,6 +59,10 @@ def remove(f, i):
         coef = f.coef[k]
         for j in range(i, n - 1):
             coef[j] = coef[j + 1]
+    for r in range(row.next[()], ROWS):
+        metrics = row.metrics[r]
+        for j in range(i, n - 1):
+            metrics[j] = metrics[j + 1]
     f.size[()] = n - 1
 
 
@@ -73,7 +77,7 @@ def spread_over(f, step, g, coordinates):
 
 
 @inlined
-def project_out(f, L, i, column, half):
+def project_out(f, L, i, column, half, row):
     """Replace term i by its projection on the others, and take point i out of f and of the factor L.
 
     With c the i-th column of the inverse Gram matrix, the projection of k(point_i, .) has coordinates -c_j / c_i, and
@@ -92,7 +96,7 @@ def project_out(f, L, i, column, half):
         for j in range(n):
             coef[j] -= share * column[j]
     shrink(L, n, i)
-    remove(f, i)
+    remove(f, i, row)
     return lost
 
 
@@ -133,13 +137,13 @@ def best_partner(f, m, values, table):
 
 
 @inlined
-def merge_pair(f, m, n, k):
+def merge_pair(kernel, f, m, n, row):
     """Terms m and n become one, at slot n; the last term takes slot m. Return the squared norm that is lost.
 
-    Requires: k = k(point_m, point_n) of a Gaussian.
+    Requires: row.values[n] = k(point_m, point_n) of a Gaussian.
     """
     mm, nn, mn = square(f, m), square(f, n), inner(f, m, n)
-    k = min(max(np.float64(k), SMALLEST), 1.0)
+    k = min(max(np.float64(row.values[n]), SMALLEST), 1.0)
     log_k = math.log(k)
     h = best_h(log_k, mm, nn, mn)
     norm = 0.0
@@ -147,23 +151,23 @@ def merge_pair(f, m, n, k):
         f.points[a, n] = h * f.points[a, m] + (1.0 - h) * f.points[a, n]
         norm += np.float64(f.points[a, n]) * np.float64(f.points[a, n])
     f.norms[n] = norm
+    correct(kernel, f, n, row)
     p = math.exp((1.0 - h) ** 2 * log_k)
     q = math.exp(h**2 * log_k)
     for c in range(f.coef.shape[0]):
         f.coef[c, n] = f.coef[c, m] * p + f.coef[c, n] * q
     last = f.size[()] - 1
-    move(f, last, m)
+    move(f, last, m, row)
     f.size[()] = last
     return mm + nn + 2.0 * k * mn - square(f, n if n != last else m)
 
 
 @inlined
-def merge_with_best(f, m, values, table):
-    """Merge term m with its best partner; return the squared norm that is lost. Requires: values[j] = k(point_m,
+def merge_with_best(kernel, f, m, row, table):
+    """Merge term m with its best partner; return the squared norm that is lost. Requires: row.values[j] = k(point_m,
     point_j).
     """
-    n = best_partner(f, m, values, table)
-    return merge_pair(f, m, n, values[n])
+    return merge_pair(kernel, f, m, best_partner(f, m, row.values, table), row)
 
 
 def within(f: Expansion, budget: int, capacity: int) -> Expansion:

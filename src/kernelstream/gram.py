@@ -9,15 +9,15 @@ import math
 import numpy as np
 
 from ._compile import compiled, reduction
-from .expansion import TILE, Expansion, KernelRow, dot, kernel_values
+from .expansion import Expansion, dot, kernel_row, kernel_values
 from .kernels import Kernel
-from .rows import Row
+from .rows import Spread, complete_row
 
 
 @compiled
 def _fill(kernel, f, columns, every, row, out):
     for j in range(out.shape[1]):
-        kernel_values(kernel, f, Row(every, columns[j], 0), row)
+        kernel_values(kernel, f, complete_row(Spread(every, columns[j])), row)
         for i in range(out.shape[0]):
             out[i, j] = row.values[i]
 
@@ -30,14 +30,7 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     wide = Expansion(points, f.norms[:n].copy(), np.zeros((1, n)), np.array(n))
     out = np.zeros((n, m))
     columns = np.ascontiguousarray(columns.T)
-    _fill(
-        kernel.lower(np.float64),
-        wide,
-        columns,
-        np.arange(width),
-        KernelRow(np.zeros(n), np.zeros(TILE), np.zeros(1)),
-        out,
-    )
+    _fill(kernel.lower(np.float64), wide, columns, np.arange(width), kernel_row(wide), out)
     return out
 
 

@@ -85,7 +85,7 @@ def add_or_spread(kernel, f, L, x, length, g, scratch):
         spread_over(f, length, g, scratch.coordinates)
         return False
     grow(L, n, scratch.half, residual)
-    expansion.add(kernel, f, x, length, g)
+    expansion.add(kernel, f, x, length, g, scratch.row)
     return True
 
 

@@ -40,13 +40,13 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined
-from ..engine import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..parameters import at_least, one_of, positive
-from ..rows import Row, Spread, spread
+from ..rows import Spread, complete_row, spread
 from ..state import restored
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
@@ -221,11 +221,6 @@ def surely_inside(kernel: Kernel, radius: float, dtype: Any) -> float:
     return float(row[1]) if tells else math.inf
 
 
-@lift.register(AVMRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
-
-
 @evaluate.register(AVMRecord)
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
@@ -249,7 +244,7 @@ def _(record, state, scratch, x, target, weight, scores):
         if record.projects != 0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
         if i == n:
-            expansion.add(record.risk.kernel, f, x, 0.0, g)
+            expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
             scratch.common.halt[()] = n + 1 == f.points.shape[1]
         if length > 0.0:
             for k in range(g.shape[0]):
@@ -368,7 +363,7 @@ def written_out(x, spread):
         spread.values[a] = 0
     for p in range(x.indices.shape[0]):
         spread.values[x.indices[p]] = x.values[p]
-    return Row(spread.indices, spread.values, x.place)
+    return complete_row(spread)
 
 
 @inlined

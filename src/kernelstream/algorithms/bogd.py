@@ -248,7 +248,7 @@ def _(record, state, scratch, x, target, weight, scores):
     elif shrink < 1.0:
         expansion.scale(f, shrink)
     if move > 0.0:
-        expansion.put(kernel, f, slot, x, -move, g)
+        expansion.put(kernel, f, slot, x, -move, g, scratch.row)
         clip(f, slot, record.largest * eta)
         state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
     return loss

@@ -152,7 +152,7 @@ def _(record, state, scratch, x, target, weight, scores):
         share = np.float64(values[r]) / own
         for k in range(g.shape[0]):
             scratch.coordinates[k] = share * f.coef[k, r]
-    expansion.put(kernel, f, r, x, -tau, g)
+    expansion.put(kernel, f, r, x, -tau, g, scratch.row)
     state.own[r] = own
     if r < n:
         for k in range(g.shape[0]):
@@ -178,7 +178,7 @@ def _(record, state, scratch, x, target, weight, scores):
             if lost < least:
                 least = lost
                 r = i
-        project_out(f, L, r, scratch.coordinates, scratch.half)
+        project_out(f, L, r, scratch.coordinates, scratch.half, scratch.row)
     return loss
 
 
@@ -216,7 +216,7 @@ def _(record, state, scratch, x, target, weight, scores):
         for k in range(g.shape[0]):
             f.coef[k, neighbour] += on_neighbour * f.coef[k, r]
             scratch.coordinates[k] = on_x * f.coef[k, r]
-    expansion.put(kernel, f, r, x, -tau, g)
+    expansion.put(kernel, f, r, x, -tau, g, scratch.row)
     state.own[r] = own
     for i in range(f.size[()]):
         K[r, i] = K[i, r] = values[i] if i != r else own

@@ -166,7 +166,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     if n + 1 < f.points.shape[1]:
         return loss
     if record.rule == 0:
@@ -176,7 +176,7 @@ def _(record, state, scratch, x, target, weight, scores):
     else:
         r = oldest_slot(state.oldest, n)
     add_degradation(record, state, expansion.square(f, r) * own_value_of(record, f, r, scratch))
-    expansion.move(f, n, r)
+    expansion.move(f, n, r, scratch.row)
     f.size[()] = n
     return loss
 
@@ -198,7 +198,9 @@ def _(record, state, scratch, x, target, weight, scores):
         return loss
     n = f.size[()]
     if n == f.points.shape[1]:
-        add_degradation(record, state, project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half))
+        add_degradation(
+            record, state, project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half, scratch.row)
+        )
     return loss
 
 
@@ -210,9 +212,9 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     if n + 1 == f.points.shape[1]:
         m = smallest_slot(f)
         expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
-        add_degradation(record, state, merge_with_best(f, m, scratch.row.values, record.table))
+        add_degradation(record, state, merge_with_best(kernel, f, m, scratch.row, record.table))
     return loss

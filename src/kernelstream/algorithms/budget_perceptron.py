@@ -85,7 +85,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, row)
     state.own[n] = expansion.own_value(kernel, x, row)
     row.values[n] = state.own[n]
     for k in range(g.shape[0]):
@@ -111,6 +111,6 @@ def _(record, state, scratch, x, target, weight, scores):
             state.at_points[k, j] -= f.coef[k, r] * row.values[j]
         state.at_points[k, r] = state.at_points[k, n]
     state.own[r] = state.own[n]
-    expansion.move(f, n, r)
+    expansion.move(f, n, r, row)
     f.size[()] = n
     return loss

@@ -155,7 +155,7 @@ def _(record, state, scratch, x, target, weight, scores):
                 for j in range(w.shape[0]):
                     w[j] += share * z[j]
             last = f.size[()] - 1
-            expansion.move(f, last, m)
+            expansion.move(f, last, m, scratch.row)
             f.size[()] = last
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     return loss

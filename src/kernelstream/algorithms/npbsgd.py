@@ -126,5 +126,5 @@ def _(record, state, scratch, x, target, weight, scores):
             state.limit[()] += 1
             scratch.common.halt[()] = state.limit[()] == f.points.shape[1]
         else:
-            project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half)
+            project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half, scratch.row)
     return loss

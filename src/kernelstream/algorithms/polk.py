@@ -199,7 +199,7 @@ def take_in(kernel, state, terms, length, scratch):
             diagonal[j] += scratch.coordinates[j] ** 2 / residual
         diagonal[n] = 1.0 / residual
         grow(L, n, scratch.half, residual)
-        expansion.add(kernel, f, x, length, g)
+        expansion.add(kernel, f, x, length, g, scratch.row)
 
 
 @compiled
@@ -216,10 +216,10 @@ def cheapest_slot(f, diagonal):
 
 
 @compiled
-def take_out(f, L, diagonal, slot, column, half):
+def take_out(f, L, diagonal, slot, column, half, row):
     """Remove a point and refit to the same function; return the squared distance that this adds."""
     n = f.size[()]
-    added = project_out(f, L, slot, column, half)
+    added = project_out(f, L, slot, column, half, row)
     for j in range(n):
         if j == slot:
             continue
@@ -240,7 +240,7 @@ def prune(state, epsilon, random, scratch):
         slot = random_slot(state.generator, f.size[()]) if random == 1 else cheapest_slot(f, diagonal)
         if not distance + expansion.square(f, slot) / diagonal[slot] <= epsilon * epsilon:
             break
-        distance += take_out(f, state.factor, diagonal, slot, scratch.coordinates, scratch.half)
+        distance += take_out(f, state.factor, diagonal, slot, scratch.coordinates, scratch.half, scratch.row)
     return math.sqrt(distance)
 
 
@@ -274,7 +274,7 @@ def _(record, state, scratch, x, target, weight, scores):
     state.position[()] += 1
     moves = loss > record.descent.threshold or record.descent.threshold == 0.0
     if moves and weight > 0.0 and any_slope(g):
-        expansion.add(record.kernel, state.pending, x, -weight, g)
+        expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
         close_batch(record, state, scratch)
         scratch.common.halt[()] = state.f.size[()] + state.pending.points.shape[1] > state.f.points.shape[1]

@@ -114,7 +114,7 @@ def _(record, state, scratch, x, target, weight, scores):
             spread_over(f, -length, g, scratch.coordinates)
         else:
             grow(L, n, scratch.half, residual)
-            expansion.add(kernel, f, x, -length, g)
+            expansion.add(kernel, f, x, -length, g, scratch.row)
     elif record.aggressive == 1 and weight > 0.0:
         short = slope(record.hinge, target, scores, g)
         if short > 0.0:

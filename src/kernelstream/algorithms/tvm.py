@@ -130,11 +130,12 @@ def merge_nearest(record, state, scratch):
         v = np.float64(f.points[a, i])
         norm += abs(v) if record.kernel.metric == MANHATTAN else v * v
     f.norms[i] = norm
+    expansion.correct(record.kernel, f, i, scratch.row)
     for side in range(2):
         share[side, i] += share[side, j]
         dual[side, i] += dual[side, j]
     last = n - 1
-    expansion.move(f, last, j)
+    expansion.move(f, last, j, scratch.row)
     for side in range(2):
         share[side, j] = share[side, last]
         dual[side, j] = dual[side, last]
@@ -189,7 +190,7 @@ def _(record, state, scratch, x, target, weight, scores):
         return loss
     n = f.size[()]
     g[0] = 0
-    expansion.add(record.kernel, f, x, 1.0, g)
+    expansion.add(record.kernel, f, x, 1.0, g, scratch.row)
     for b in range(n):
         K[n, b] = scratch.row.values[b]
         K[b, n] = scratch.row.values[b]
