@@ -33,6 +33,8 @@ class KernelRow(NamedTuple):
     values: np.ndarray
     wide: np.ndarray  # room to sum a sparse row's distances
     own: np.ndarray  # one number, where `own_value` works
+    ranks: np.ndarray  # (capacity,) in float64: what a verb chooses a term by
+    folded: np.ndarray  # (capacity,) in float64: where it looks for the largest
     rows: np.ndarray  # the four rows, one after the other
     metrics: np.ndarray  # (4, capacity) their metric values
     next: np.ndarray  # 0-d: the row of the four that comes next, 4 when none waits
@@ -53,6 +55,8 @@ def kernel_row(f: Expansion) -> KernelRow:
         np.zeros(room, dtype),
         np.zeros(TILE),
         np.zeros(1, dtype),
+        np.zeros(room),
+        np.zeros(room),
         np.zeros(ROWS * width, dtype),
         np.zeros((ROWS, room), dtype),
         np.full((), ROWS),

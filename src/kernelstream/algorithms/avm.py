@@ -40,6 +40,7 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined
+from ..budgets import first_largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
@@ -89,7 +90,7 @@ class AVMScratch(NamedTuple):
     row: KernelRow
     stored: Spread  # where a stored point, or a sparse row, is written out
     current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
-    folded: np.ndarray  # (capacity,) where `largest_of` works
+    folded: np.ndarray  # (capacity,) where `first_largest` works
 
 
 @dataclass
@@ -240,7 +241,7 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
     if near or length > 0.0:
-        i = cell_of(record, f, x, scratch, length) if near else n
+        i = cell_of(record, f, x, scratch) if near else n
         if record.projects != 0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
         if i == n:
@@ -322,9 +323,9 @@ def project(record, state):
         state.norm[()] = border * border
 
 
-@compiled
-def cell_of(record, f, x, scratch, length):
-    """The cell that x lies in, any of several when length is 0; the next free place when it lies in none.
+@inlined
+def cell_of(record, f, x, scratch):
+    """The cell that x lies in; the next free place when it lies in none.
 
     Requires: scratch.row holds the kernel values of x. They may be overwritten.
     """
@@ -343,14 +344,8 @@ def cell_of(record, f, x, scratch, length):
         expansion.kernel_values(record.distance, f, written_out(x, scratch.stored), scratch.row)
         for i in range(n):
             values[i] = -values[i]
-    largest = largest_of(values, n, scratch.folded)
-    sure = largest > record.inside
-    if sure and length == 0.0:
-        return 0
-    i = 0
-    while values[i] != largest:
-        i += 1
-    if sure:
+    i = first_largest(values, n, scratch.folded)
+    if values[i] > record.inside:
         return i
     square = squared_distance(f, i, x) if by_kernel else -np.float64(values[i])
     return i if square < 0.25 * record.coverage * record.coverage else n
@@ -388,25 +383,3 @@ def squared_distance(f, i, x):
         v, z = np.float64(x.values[p]), np.float64(f.points[x.indices[p], i])
         total += (z - v) * (z - v) if complete else v * (v - 2.0 * z)
     return total
-
-
-@inlined
-def largest_of(values, n, folded):
-    """The largest of n > 0 values. Quarters are folded on each other, which makes vector comparisons; one running
-    maximum would wait for each of its comparisons.
-    """
-    for i in range(n):
-        folded[i] = values[i]
-    while n >= 8:
-        q = n // 4
-        for i in range(q):
-            a = folded[i] if folded[i] > folded[i + q] else folded[i + q]
-            b = folded[i + 2 * q] if folded[i + 2 * q] > folded[i + 3 * q] else folded[i + 3 * q]
-            folded[i] = a if a > b else b
-        for i in range(n - 4 * q):
-            folded[q + i] = folded[4 * q + i]
-        n -= 3 * q
-    largest = folded[0]
-    for i in range(1, n):
-        largest = folded[i] if folded[i] > largest else largest
-    return largest

@@ -145,7 +145,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if f.size[()] == f.points.shape[1]:
         components = scratch.point_projected.shape[1]
         for _ in range(record.leaving):
-            m = smallest_slot(f)
+            m = smallest_slot(f, scratch.row)
             for a in range(f.points.shape[0]):
                 scratch.point.values[a] = f.points[a, m]
             fourier_features(record.fourier, state.map, scratch.point, 0, 1, scratch.point_projected, scratch.point_z)
