@@ -22,7 +22,7 @@ from kernelstream import (
 from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.budgets import best_partner, merge_pair, project_out
-from kernelstream.expansion import Expansion
+from kernelstream.expansion import Expansion, kernel_row
 from kernelstream.gram import factor
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.merging import best_h, table
@@ -59,7 +59,7 @@ def test_coordinates_on_a_nearly_singular_dictionary_agree_with_a_fresh_solve(ma
     n = learner.size
     assert n >= 20
     gram = matrix(kernel, learner.attributes["points"], learner.attributes["points"])
-    L = learner._state.factor[:n, :n]
+    L = learner._state.factor[:n, :n].T
     assert np.abs(L @ L.T - gram).max() <= 1e-9 * np.abs(gram).max()
     # Scores of projections of new rows, from the factor and from a fresh solve of the same system.
     k = matrix(kernel, learner.attributes["points"], X[300:, :8])
@@ -69,8 +69,8 @@ def test_coordinates_on_a_nearly_singular_dictionary_agree_with_a_fresh_solve(ma
 
 
 @compiled
-def _project_out(f, L, i, column, half):
-    return project_out(f, L, i, column, half)
+def _project_out(f, R, i, column, half, row):
+    return project_out(f, R, i, column, half, row)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(gamma=0.1), Laplacian(gamma=0.1)])
@@ -81,18 +81,43 @@ def test_projecting_a_term_out_is_the_least_squares_approximation(kernel, i):
     coef = rng.normal(size=(3, 20))
     gram = matrix(kernel, points, points)
     f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(20))
-    L = factor(20)
-    L[:] = np.linalg.cholesky(gram)
-    lost = _project_out(f, L, i, np.zeros(20), np.zeros(20))
+    R = factor(20)
+    R[:] = np.linalg.cholesky(gram).T
+    lost = _project_out(f, R, i, np.zeros(20), np.zeros(20), kernel_row(f))
     rest = np.delete(np.arange(20), i)
     expected = coef[:, rest] + np.outer(coef[:, i], np.linalg.solve(gram[np.ix_(rest, rest)], gram[rest, i]))
     assert f.size == 19
     assert np.allclose(f.coef[:, :19], expected, atol=1e-10)
-    assert np.allclose(L[:19, :19] @ L[:19, :19].T, gram[np.ix_(rest, rest)], atol=1e-12)
+    assert np.allclose(R[:19, :19].T @ R[:19, :19], gram[np.ix_(rest, rest)], atol=1e-12)
     residual = np.zeros((3, 20))
     residual[:, rest] = coef[:, rest] - expected
     residual[:, i] = coef[:, i]
     assert lost == pytest.approx(np.einsum("ki,ij,kj->", residual, gram, residual), rel=1e-8)
+
+
+# BPA.
+
+
+def test_the_diagonal_that_bpa_chooses_by_is_that_of_the_inverse():
+    learner = Learner(BPA(kernel=Gaussian(gamma=0.05), budget=40, maintenance="projection"), Binary([-1, 1]))
+    learner.learn(X, SIGN)
+    n = learner.size
+    assert n == 40
+    R = learner._state.factor[:n, :n]
+    np.testing.assert_allclose(learner._state.diagonal[:n], np.diag(np.linalg.inv(R.T @ R)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [X, np.round(X)], ids=["distinct", "ties"])
+def test_bpa_knows_every_points_neighbour(rows):
+    learner = Learner(BPA(kernel=Gaussian(gamma=0.05), budget=30, maintenance="nearest"), Binary([-1, 1]))
+    for t in range(0, len(rows), 100):
+        learner.learn(rows[t : t + 100], SIGN[t : t + 100])
+        if learner.size == 30:
+            gram = learner._state.gram.copy()
+            np.fill_diagonal(gram, -np.inf)
+            assert np.array_equal(learner._state.neighbour, gram.argmax(axis=1))
+            assert np.array_equal(learner._state.beside, gram.max(axis=1))
+    assert learner.size == 30
 
 
 # Forgetron.
@@ -136,13 +161,13 @@ def _best_h(log_k, mm, nn, mn):
 
 
 @compiled
-def _merge(f, m, n, k):
-    return merge_pair(f, m, n, k)
+def _merge(kernel, f, m, n, row):
+    return merge_pair(kernel, f, m, n, row)
 
 
 @compiled
-def _partner(f, m, values, grid):
-    return best_partner(f, m, values, grid)
+def _partner(f, m, row, grid):
+    return best_partner(f, m, row, grid)
 
 
 def lost_at(h, k, a, b):
@@ -167,8 +192,9 @@ def test_a_merged_pair_is_the_term_that_the_formula_says():
     points = np.array([[0.0, 1.0], [0.5, 0.8], [3.0, -1.0]])
     coef = np.array([[0.7, 1.1, -2.0]])
     f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(3))
-    k = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
-    lost = _merge(f, 0, 1, k)
+    row = kernel_row(f)
+    row.values[1] = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
+    lost = _merge(Gaussian(gamma=gamma).lower(np.float64), f, 0, 1, row)
     assert f.size == 2
     z, a_z = f.points[:, 1], f.coef[0, 1]
     together = np.vstack([points[:2], z])
@@ -186,11 +212,12 @@ def test_the_partner_loses_nearly_the_least_of_all_that_agree():
         points, coef = rng.normal(size=(25, 3)), rng.normal(size=(1, 25))
         m = int(np.argmin(np.abs(coef[0])))
         f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef, np.array(25))
-        values = matrix(Gaussian(gamma=gamma), points, points[m])[:, 0]
+        row = kernel_row(f)
+        row.values[:] = values = matrix(Gaussian(gamma=gamma), points, points[m])[:, 0]
         grid = np.linspace(0, 1, 2001)
         losses = np.array([lost_at(grid, values[j], coef[:, m], coef[:, j]).min() for j in range(25)])
         agree = [j for j in range(25) if j != m and coef[0, j] * coef[0, m] > 0]
-        chosen = _partner(f, m, values, table())
+        chosen = _partner(f, m, row, table())
         assert chosen in agree
         assert losses[chosen] <= min(losses[agree]) + 1e-3 * coef[0, m] ** 2
 

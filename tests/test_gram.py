@@ -24,37 +24,37 @@ class Follower:
     def __init__(self, kernel=KERNEL, width=3):
         self.kernel = kernel
         self.points = np.zeros((0, width))
-        self.L = gram.factor(CAPACITY)
+        self.R = gram.factor(CAPACITY)
 
     def solve(self, x):
         """(half, residual) of a new point."""
         n = len(self.points)
         half = np.zeros(CAPACITY)
-        captured = gram.forward(self.L, n, matrix(self.kernel, self.points, x)[:, 0] if n else np.zeros(0), half)
+        captured = gram.forward(self.R, n, matrix(self.kernel, self.points, x)[:, 0] if n else np.zeros(0), half)
         return half, float(matrix(self.kernel, x, x)[0, 0]) - captured
 
     def grow(self, x):
         half, residual = self.solve(x)
-        gram.grow(self.L, len(self.points), half, residual)
+        gram.grow(self.R, len(self.points), half, residual)
         self.points = np.vstack([self.points, x])
 
     def shrink(self, i):
-        gram.shrink(self.L, len(self.points), i)
+        gram.shrink(self.R, len(self.points), i, np.zeros(CAPACITY))
         self.points = np.delete(self.points, i, axis=0)
 
     def coordinates(self, x):
         half, residual = self.solve(x)
         out = np.zeros(CAPACITY)
-        gram.backward(self.L, len(self.points), half, out)
+        gram.backward(self.R, len(self.points), half, out)
         return out[: len(self.points)], residual
 
     def check(self, tolerance=FACTOR):
         n = len(self.points)
         K = matrix(self.kernel, self.points, self.points)
-        L = self.L[:n, :n]
-        assert np.abs(L @ L.T - K).max(initial=0.0) <= tolerance
-        assert not np.triu(L, 1).any()
-        assert (np.diag(L) > 0).all()
+        R = self.R[:n, :n]
+        assert np.abs(R.T @ R - K).max(initial=0.0) <= tolerance
+        assert not np.tril(R, -1).any()
+        assert (np.diag(R) > 0).all()
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, CAPACITY - 1)), min_size=1, max_size=60), st.integers(0, 2**32 - 1))
@@ -73,7 +73,7 @@ def test_the_factor_follows_any_sequence_of_growing_and_shrinking(moves, seed):
         fresh = np.linalg.cholesky(matrix(KERNEL, follower.points, follower.points))
         n = len(fresh)
         condition = np.linalg.cond(fresh) ** 2
-        np.testing.assert_allclose(follower.L[:n, :n], fresh, atol=FACTOR * condition)
+        np.testing.assert_allclose(follower.R[:n, :n], fresh.T, atol=FACTOR * condition)
 
 
 @pytest.mark.parametrize("distance", [1e-1, 1e-3, 1e-5, 1e-6])
@@ -151,10 +151,10 @@ def test_shrinking_leaves_no_trace_of_the_removed_point():
     for x in np.random.default_rng(5).normal(size=(6, 3)):
         follower.grow(x)
     follower.shrink(2)
-    assert not follower.L[5:].any()
+    assert not follower.R[5:].any() and not follower.R[:, 5:].any()
     while len(follower.points):
         follower.shrink(len(follower.points) - 1)
-    assert not follower.L.any()
+    assert not follower.R.any()
 
 
 @pytest.mark.parametrize("kernel", example_kernels(), ids=str)

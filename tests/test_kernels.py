@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kernelstream import NOGD, OGD, Binary, Learner
 from kernelstream.elementary import exp
-from kernelstream.expansion import TILE
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
+    TILE,
     Cauchy,
     Gaussian,
     Kernel,

@@ -162,9 +162,9 @@ def check_factor_and_diagonal(kernel, state, tolerance):
     if n == 0:
         return
     K = gram_matrix(kernel, state.f)
-    np.testing.assert_allclose(state.factor[:n, :n] @ state.factor[:n, :n].T, K, rtol=0.0, atol=1e-11 * K.max())
+    np.testing.assert_allclose(state.factor[:n, :n].T @ state.factor[:n, :n], K, rtol=0.0, atol=1e-11 * K.max())
     inverse = np.linalg.inv(state.factor[:n, :n])
-    np.testing.assert_allclose(state.diagonal[:n], (inverse**2).sum(axis=0), rtol=tolerance)
+    np.testing.assert_allclose(state.diagonal[:n], (inverse**2).sum(axis=1), rtol=tolerance)
 
 
 @pytest.mark.parametrize("pruning", ["komp", "random"])

@@ -8,10 +8,12 @@ import math
 import numpy as np
 
 from . import rng
-from ._compile import inlined
-from .expansion import Expansion, move, square, taken
-from .gram import backward, forward, shrink
+from ._compile import compiled, inlined
+from .expansion import ROWS, Expansion, correct, move, square, taken
+from .gram import backward, inverse_diagonal, shrink
 from .merging import best_h, looked_up_loss
+
+PIECE = 64  # values that are looked through together
 
 SMALLEST = 1e-300  # kernel values below are taken as this, so that their logarithm is finite
 
@@ -32,33 +34,81 @@ def oldest_slot(oldest, n):
     return slot
 
 
+@compiled
+def first_largest(values, n, folded):
+    """The place of the largest of n > 0 values, the first of equals; `folded` is room for as many.
+
+    Quarters are folded on each other, which makes vector comparisons; one running maximum would wait for each of its
+    comparisons. Where the largest is, is then looked for in pieces.
+    """
+    m = n
+    for i in range(n):
+        folded[i] = values[i]
+    while m >= 8:
+        q = m // 4
+        a, b, c, e = folded[:q], folded[q : 2 * q], folded[2 * q : 3 * q], folded[3 * q : 4 * q]
+        for i in range(q):
+            left = a[i] if a[i] > b[i] else b[i]
+            right = c[i] if c[i] > e[i] else e[i]
+            a[i] = left if left > right else right
+        for i in range(m - 4 * q):
+            folded[q + i] = folded[4 * q + i]
+        m -= 3 * q
+    largest = folded[0]
+    for i in range(1, m):
+        largest = folded[i] if folded[i] > largest else largest
+    place = 0
+    found = 0
+    while place + PIECE < n:
+        piece = values[place : place + PIECE]
+        for i in range(PIECE):
+            found += piece[i] == largest
+        if found > 0:
+            break
+        place += PIECE
+    while place < n - 1 and values[place] != largest:
+        place += 1
+    return place
+
+
 @inlined
-def smallest_slot(f):
+def negative_squares(f, out):
+    """out[i] = -||coef_i||^2 for every term."""
+    n = f.size[()]
+    for i in range(n):
+        out[i] = 0.0
+    for k in range(f.coef.shape[0]):
+        coef = f.coef[k]
+        for i in range(n):
+            out[i] -= np.float64(coef[i]) * np.float64(coef[i])
+
+
+@inlined
+def smallest_slot(f, row):
     """The slot of the smallest ||coef||."""
-    slot = 0
-    least = math.inf
-    for i in range(f.size[()]):
-        size = square(f, i)
-        if size < least:
-            least = size
-            slot = i
-    return slot
+    negative_squares(f, row.ranks)
+    return first_largest(row.ranks, f.size[()], row.folded)
 
 
 @inlined
-def remove(f, i):
+def close_gap(values, i, n):
+    """Entries i+1 .. n-1 move up by one."""
+    rest = values[i:n]
+    for j in range(rest.shape[0] - 1):
+        rest[j] = rest[j + 1]
+
+
+@inlined
+def remove(f, i, row):
     """Take term i away; the terms behind it move up, so that their order stays."""
     n = f.size[()]
     for a in range(f.points.shape[0]):
-        points = f.points[a]
-        for j in range(i, n - 1):
-            points[j] = points[j + 1]
-    for j in range(i, n - 1):
-        f.norms[j] = f.norms[j + 1]
+        close_gap(f.points[a], i, n)
+    close_gap(f.norms, i, n)
     for k in range(f.coef.shape[0]):
-        coef = f.coef[k]
-        for j in range(i, n - 1):
-            coef[j] = coef[j + 1]
+        close_gap(f.coef[k], i, n)
+    for r in range(row.next[()], ROWS):
+        close_gap(row.metrics[r], i, n)
     f.size[()] = n - 1
 
 
@@ -73,26 +123,23 @@ def spread_over(f, step, g, coordinates):
 
 
 @inlined
-def project_out(f, L, i, column, half):
-    """Replace term i by its projection on the others, and take point i out of f and of the factor L.
+def project_out(f, R, i, column, half, row):
+    """Replace term i by its projection on the others, and take point i out of f and of the factor R.
 
     With c the i-th column of the inverse Gram matrix, the projection of k(point_i, .) has coordinates -c_j / c_i, and
     what is lost has squared norm ||coef_i||^2 / c_i, which is returned.
     """
     n = f.size[()]
-    for j in range(n):
-        column[j] = 0.0
-    column[i] = 1.0
-    forward(L, n, column, half)
-    backward(L, n, half, column)
+    inverse_diagonal(R, n, i, half)
+    backward(R, n, half, column)
     lost = square(f, i) / column[i]
     for k in range(f.coef.shape[0]):
         coef = f.coef[k]
         share = coef[i] / column[i]
         for j in range(n):
             coef[j] -= share * column[j]
-    shrink(L, n, i)
-    remove(f, i)
+    shrink(R, n, i, half)
+    remove(f, i, row)
     return lost
 
 
@@ -106,40 +153,47 @@ def inner(f, i, j):
 
 
 @inlined
-def best_partner(f, m, values, table):
+def best_partner(f, m, row, table):
     """The term that loses least when term m is merged with it; one whose coefficient points the same way, if there
     is any.
 
-    Requires: values[j] = k(point_m, point_j), m the smallest of two terms at least, no term of size 0.
+    Requires: row.values[j] = k(point_m, point_j), m the smallest of two terms at least, no term of size 0.
     """
+    n, ratios, inners = f.size[()], row.ranks, row.folded
     mm = square(f, m)
+    negative_squares(f, ratios)
+    for j in range(n):
+        inners[j] = 0.0
+    for k in range(f.coef.shape[0]):
+        coef = f.coef[k]
+        mine = np.float64(coef[m])
+        for j in range(n):
+            inners[j] += mine * np.float64(coef[j])
+    # Roots and quotients in a loop of their own, for vector instructions; looking up is not for them.
+    for j in range(n):
+        ratios[j] = mm / math.sqrt(-mm * ratios[j])
     partner = -1
     least = math.inf
     agrees = False
-    for j in range(f.size[()]):
-        if j == m:
+    for j in range(n):
+        if j == m or (inners[j] <= 0.0 and agrees):
             continue
-        nn = square(f, j)
-        mn = inner(f, m, j)
-        if mn <= 0.0 and agrees:
-            continue
-        k = min(np.float64(values[j]), 1.0)
-        lost = looked_up_loss(table, k, mm, nn, mn)
-        if (mn > 0.0 and not agrees) or lost < least:
-            agrees = agrees or mn > 0.0
+        lost = looked_up_loss(table, min(np.float64(row.values[j]), 1.0), mm, ratios[j], inners[j])
+        if (inners[j] > 0.0 and not agrees) or lost < least:
+            agrees = agrees or inners[j] > 0.0
             least = lost
             partner = j
     return partner
 
 
 @inlined
-def merge_pair(f, m, n, k):
+def merge_pair(kernel, f, m, n, row):
     """Terms m and n become one, at slot n; the last term takes slot m. Return the squared norm that is lost.
 
-    Requires: k = k(point_m, point_n) of a Gaussian.
+    Requires: row.values[n] = k(point_m, point_n) of a Gaussian.
     """
     mm, nn, mn = square(f, m), square(f, n), inner(f, m, n)
-    k = min(max(np.float64(k), SMALLEST), 1.0)
+    k = min(max(np.float64(row.values[n]), SMALLEST), 1.0)
     log_k = math.log(k)
     h = best_h(log_k, mm, nn, mn)
     norm = 0.0
@@ -147,23 +201,23 @@ def merge_pair(f, m, n, k):
         f.points[a, n] = h * f.points[a, m] + (1.0 - h) * f.points[a, n]
         norm += np.float64(f.points[a, n]) * np.float64(f.points[a, n])
     f.norms[n] = norm
+    correct(kernel, f, n, row)
     p = math.exp((1.0 - h) ** 2 * log_k)
     q = math.exp(h**2 * log_k)
     for c in range(f.coef.shape[0]):
         f.coef[c, n] = f.coef[c, m] * p + f.coef[c, n] * q
     last = f.size[()] - 1
-    move(f, last, m)
+    move(f, last, m, row)
     f.size[()] = last
     return mm + nn + 2.0 * k * mn - square(f, n if n != last else m)
 
 
 @inlined
-def merge_with_best(f, m, values, table):
-    """Merge term m with its best partner; return the squared norm that is lost. Requires: values[j] = k(point_m,
+def merge_with_best(kernel, f, m, row, table):
+    """Merge term m with its best partner; return the squared norm that is lost. Requires: row.values[j] = k(point_m,
     point_j).
     """
-    n = best_partner(f, m, values, table)
-    return merge_pair(f, m, n, values[n])
+    return merge_pair(kernel, f, m, best_partner(f, m, row, table), row)
 
 
 def within(f: Expansion, budget: int, capacity: int) -> Expansion:

@@ -12,7 +12,7 @@ import numpy as np
 from ._compile import by_record, compiled
 from .kernels import Gaussian, Kernel
 from .parameters import Parameters
-from .rows import Spread, row_of, spread
+from .rows import Spread, alone, row_of, spread
 from .state import restored
 
 # A chunk's lifted rows should stay in the second-level cache.
@@ -166,7 +166,8 @@ def run_late(record, state, scratch, block, targets, weights, scores, losses, st
         lift(record, state, scratch, block, start, stop)
         lift(record, state, ahead, shown_block, start, stop)
         for t in range(start, stop):
-            evaluate(record, state, ahead, row_of(shown_block, t, t - start, ahead.common.spread), shown[t])
+            # What evaluate might compute ahead for the rows behind it would not follow the steps between.
+            evaluate(record, state, ahead, alone(row_of(shown_block, t, t - start, ahead.common.spread)), shown[t])
             x = row_of(block, t, t - start, scratch.common.spread)
             evaluate(record, state, scratch, x, scores[t])
             for k in range(scores.shape[1]):

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import call_for_effect, inlined, reduction
-from .kernels import DOT, MANHATTAN, kernel_tile
-from .rows import Row
+from ._compile import inlined, reduction
+from .kernels import DOT, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
+from .rows import complete_row, row_of
 from .state import ModelFileError
 
-# Points are visited in tiles whose metric values, features and coefficients stay in the first-level cache.
-TILE = 1024
+ROWS = 4  # dense rows whose metric values are computed together
 
 
 class Expansion(NamedTuple):
@@ -25,11 +24,20 @@ class Expansion(NamedTuple):
 
 
 class KernelRow(NamedTuple):
-    """Scratch of `evaluate`: the kernel values of the row just seen, and room to sum a sparse row's distances."""
+    """Scratch of `evaluate`: the kernel values of the row just seen, and what is known of the rows behind it.
+
+    The metric values of four dense rows are computed together, which reads the points once for them. Verbs that change
+    a point correct what waits for its row, and nothing else.
+    """
 
     values: np.ndarray
-    wide: np.ndarray
+    wide: np.ndarray  # room to sum a sparse row's distances
     own: np.ndarray  # one number, where `own_value` works
+    ranks: np.ndarray  # (capacity,) in float64: what a verb chooses a term by
+    folded: np.ndarray  # (capacity,) in float64: where it looks for the largest
+    rows: np.ndarray  # the four rows, one after the other
+    metrics: np.ndarray  # (4, capacity) their metric values
+    next: np.ndarray  # 0-d: the row of the four that comes next, 4 when none waits
 
 
 def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansion:
@@ -42,8 +50,17 @@ def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansi
 
 
 def kernel_row(f: Expansion) -> KernelRow:
-    dtype = f.points.dtype
-    return KernelRow(np.zeros(f.points.shape[1], dtype), np.zeros(TILE), np.zeros(1, dtype))
+    (width, room), dtype = f.points.shape, f.points.dtype
+    return KernelRow(
+        np.zeros(room, dtype),
+        np.zeros(TILE),
+        np.zeros(1, dtype),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(ROWS * width, dtype),
+        np.zeros((ROWS, room), dtype),
+        np.full((), ROWS),
+    )
 
 
 def resized(f: Expansion, *, n_features: int = 0, capacity: int = 0, n_outputs: int = 0) -> Expansion:
@@ -78,14 +95,64 @@ def kernel_values(kernel, f, x, row):
 
 
 @inlined
+def kernel_rows(kernel, f, block, start, stop, spread, row, out):
+    """out[t - start] = the kernel values of row t of a block."""
+    n = f.size[()]
+    t = start
+    together = block.shared == 1 and block.indices.shape[0] == f.points.shape[0]
+    while together and t + ROWS <= stop:
+        rows = out[t - start : t - start + ROWS]
+        four_metrics(kernel, block.values[block.indptr[t] : block.indptr[t + ROWS]], f.points, n, rows)
+        for i in range(ROWS):
+            for lo in range(0, n, TILE):
+                apply_formula(kernel, rows[i, lo : min(lo + TILE, n)])
+        t += ROWS
+    while t < stop:
+        x = row_of(block, t, t - start, spread)
+        for lo in range(0, n, TILE):
+            kernel_tile(kernel, x, f.points, f.norms, lo, out[t - start, lo : min(lo + TILE, n)], row.wide)
+        t += 1
+
+
+@inlined
+def take_metrics(kernel, f, x, row):
+    """Write the metric values of x into row.values where they are computed four rows at a time; say whether they are.
+
+    The first of four rows computes them for all. A row's place tells which one it is.
+    """
+    if x.place < 0:
+        return False
+    if x.place % ROWS == 0:
+        length = row.rows.shape[0]
+        if length == ROWS * x.values.shape[0] and length <= x.onward.shape[0]:
+            for p in range(length):
+                row.rows[p] = x.onward[p]
+            four_metrics(kernel, row.rows, f.points, f.size[()], row.metrics)
+            row.next[()] = 0
+        else:
+            row.next[()] = ROWS
+    known = row.next[()] < ROWS
+    if known:
+        metrics = row.metrics[row.next[()]]
+        for j in range(f.size[()]):
+            row.values[j] = metrics[j]
+        row.next[()] += 1
+    return known
+
+
+@inlined
 def evaluate(kernel, f, x, row, scores):
     """scores = f(x). Ensures: row.values[:size] are the kernel values of x."""
     n = f.size[()]
+    known = take_metrics(kernel, f, x, row)
     scores[:] = 0
     for lo in range(0, n, TILE):
         hi = min(lo + TILE, n)
         tile = row.values[lo:hi]
-        kernel_tile(kernel, x, f.points, f.norms, lo, tile, row.wide)
+        if known:
+            apply_formula(kernel, tile)
+        else:
+            kernel_tile(kernel, x, f.points, f.norms, lo, tile, row.wide)
         for k in range(scores.shape[0]):
             scores[k] += dot(f.coef[k, lo:hi], tile)
 
@@ -97,13 +164,13 @@ def own_value(kernel, x, row):
     if kernel.metric == DOT:
         for p in range(x.values.shape[0]):
             row.own[0] += x.values[p] * x.values[p]
-    call_for_effect(kernel.formula, kernel.constants, row.own)
+    apply_formula(kernel, row.own)
     return np.float64(row.own[0])
 
 
 @inlined
-def put(kernel, f, i, x, step, g):
-    """Make term i step * g k(x, .). Requires: i <= size and i < capacity."""
+def store(kernel, f, i, x, step, g):
+    """`put` where no row waits for f's values: f is not what is evaluated."""
     for a in range(f.points.shape[0]):
         f.points[a, i] = 0
     norm = 0.0
@@ -119,19 +186,35 @@ def put(kernel, f, i, x, step, g):
 
 
 @inlined
-def add(kernel, f, x, step, g):
-    """Append the term step * g k(x, .). Requires: size < capacity."""
-    put(kernel, f, f.size[()], x, step, g)
+def put(kernel, f, i, x, step, g, row):
+    """Make term i step * g k(x, .). Requires: i <= size and i < capacity."""
+    store(kernel, f, i, x, step, g)
+    correct(kernel, f, i, row)
 
 
 @inlined
-def move(f, source, target):
+def add(kernel, f, x, step, g, row):
+    """Append the term step * g k(x, .). Requires: size < capacity."""
+    put(kernel, f, f.size[()], x, step, g, row)
+
+
+@inlined
+def move(f, source, target, row):
     """Make term `target` a copy of term `source`."""
     for a in range(f.points.shape[0]):
         f.points[a, target] = f.points[a, source]
     f.norms[target] = f.norms[source]
     for k in range(f.coef.shape[0]):
         f.coef[k, target] = f.coef[k, source]
+    for r in range(row.next[()], ROWS):
+        row.metrics[r, target] = row.metrics[r, source]
+
+
+@inlined
+def correct(kernel, f, i, row):
+    """Compute anew what waits for the rows behind the one just seen, after point i was written over."""
+    if row.next[()] < ROWS:
+        metric_column(kernel, row.rows, f.points, i, row.metrics)
 
 
 @inlined
@@ -139,7 +222,7 @@ def stored(f, i, spread):
     """Point i as a row; `spread` is where it is written out."""
     for a in range(f.points.shape[0]):
         spread.values[a] = f.points[a, i]
-    return Row(spread.indices, spread.values, 0)
+    return complete_row(spread)
 
 
 @inlined

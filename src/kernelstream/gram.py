@@ -1,7 +1,8 @@
 """Gram matrices of dictionaries, and a Cholesky factor that follows a dictionary as it grows and shrinks.
 
-The factor L (K = L L', lower triangular, float64 always) stands in for the inverse Gram matrix of the papers: a grown
-inverse is off by many orders of magnitude on a nearly singular dictionary, the factor is not.
+The factor R (K = R'R, upper triangular, float64 always) stands in for the inverse Gram matrix of the papers: a grown
+inverse is off by many orders of magnitude on a nearly singular dictionary, the factor is not. It is the upper one, so
+that removing a point turns pairs of rows, which lie in memory as vector instructions want them.
 """
 
 import math
@@ -9,15 +10,15 @@ import math
 import numpy as np
 
 from ._compile import compiled, reduction
-from .expansion import TILE, Expansion, KernelRow, dot, kernel_values
+from .expansion import Expansion, dot, kernel_row, kernel_values
 from .kernels import Kernel
-from .rows import Row
+from .rows import Spread, complete_row
 
 
 @compiled
 def _fill(kernel, f, columns, every, row, out):
     for j in range(out.shape[1]):
-        kernel_values(kernel, f, Row(every, columns[j], 0), row)
+        kernel_values(kernel, f, complete_row(Spread(every, columns[j])), row)
         for i in range(out.shape[0]):
             out[i, j] = row.values[i]
 
@@ -30,14 +31,7 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     wide = Expansion(points, f.norms[:n].copy(), np.zeros((1, n)), np.array(n))
     out = np.zeros((n, m))
     columns = np.ascontiguousarray(columns.T)
-    _fill(
-        kernel.lower(np.float64),
-        wide,
-        columns,
-        np.arange(width),
-        KernelRow(np.zeros(n), np.zeros(TILE), np.zeros(1)),
-        out,
-    )
+    _fill(kernel.lower(np.float64), wide, columns, np.arange(width), kernel_row(wide), out)
     return out
 
 
@@ -58,101 +52,111 @@ def factor(capacity: int) -> np.ndarray:
     return np.zeros((capacity, capacity))
 
 
-@reduction
-def forward(L, n, k, half):
-    """Solve L half = k. Return |half|^2, the squared norm of the projection of k(x, .) on the dictionary's span.
+@compiled
+def _solve(R, n, first, half):
+    """Solve R' h = half in place, where half[:first] is 0 and is not looked at. Return |h|^2.
 
-    With k_i = k(point_i, x), the residual of x is k(x, x) minus what is returned. Four rows are taken together, so that
-    what is known of `half` is read once for them.
+    Four rows are taken together, so that what is left of `half` is read once for them.
     """
-    captured = 0.0
-    whole = n - n % 4
-    for i in range(0, whole, 4):
-        r0, r1, r2, r3 = L[i], L[i + 1], L[i + 2], L[i + 3]
-        a = b = c = e = 0.0
-        for j in range(i):
-            h = half[j]
-            a += r0[j] * h
-            b += r1[j] * h
-            c += r2[j] * h
-            e += r3[j] * h
-        h0 = (k[i] - a) / r0[i]
-        h1 = (k[i + 1] - b - r1[i] * h0) / r1[i + 1]
-        h2 = (k[i + 2] - c - r2[i] * h0 - r2[i + 1] * h1) / r2[i + 2]
-        h3 = (k[i + 3] - e - r3[i] * h0 - r3[i + 1] * h1 - r3[i + 2] * h2) / r3[i + 3]
-        half[i], half[i + 1], half[i + 2], half[i + 3] = h0, h1, h2, h3
-        captured += h0 * h0 + h1 * h1 + h2 * h2 + h3 * h3
-    for i in range(whole, n):
-        half[i] = (k[i] - dot(L[i, :i], half[:i])) / L[i, i]
-        captured += half[i] * half[i]
-    return captured
+    total = 0.0
+    i = first
+    while i + 4 <= n:
+        r0, r1, r2, r3 = R[i, i:n], R[i + 1, i:n], R[i + 2, i:n], R[i + 3, i:n]
+        h = half[i:n]
+        h0 = h[0] / r0[0]
+        h1 = (h[1] - h0 * r0[1]) / r1[1]
+        h2 = (h[2] - h0 * r0[2] - h1 * r1[2]) / r2[2]
+        h3 = (h[3] - h0 * r0[3] - h1 * r1[3] - h2 * r2[3]) / r3[3]
+        h[0], h[1], h[2], h[3] = h0, h1, h2, h3
+        total += h0 * h0 + h1 * h1 + h2 * h2 + h3 * h3
+        r0, r1, r2, r3, h = r0[4:], r1[4:], r2[4:], r3[4:], h[4:]
+        for j in range(h.shape[0]):
+            h[j] -= h0 * r0[j] + h1 * r1[j] + h2 * r2[j] + h3 * r3[j]
+        i += 4
+    while i < n:
+        half[i] /= R[i, i]
+        total += half[i] * half[i]
+        for j in range(i + 1, n):
+            half[j] -= half[i] * R[i, j]
+        i += 1
+    return total
 
 
 @compiled
-def backward(L, n, half, coordinates):
-    """Solve L' coordinates = half: with `forward` before it, the coordinates of k(x, .) on the dictionary."""
+def forward(R, n, k, half):
+    """Solve R' half = k. Return |half|^2, the squared norm of the projection of k(x, .) on the dictionary's span.
+
+    With k_i = k(point_i, x), the residual of x is k(x, x) minus what is returned.
+    """
     for i in range(n):
-        coordinates[i] = half[i]
-    whole = n - n % 4
-    for i in range(n - 1, whole - 1, -1):
-        coordinates[i] /= L[i, i]
-        row = L[i]
-        for j in range(i):
-            coordinates[j] -= coordinates[i] * row[j]
-    for i in range(whole - 4, -1, -4):
-        r0, r1, r2, r3 = L[i], L[i + 1], L[i + 2], L[i + 3]
-        c3 = coordinates[i + 3] / r3[i + 3]
-        c2 = (coordinates[i + 2] - c3 * r3[i + 2]) / r2[i + 2]
-        c1 = (coordinates[i + 1] - c3 * r3[i + 1] - c2 * r2[i + 1]) / r1[i + 1]
-        c0 = (coordinates[i] - c3 * r3[i] - c2 * r2[i] - c1 * r1[i]) / r0[i]
-        coordinates[i], coordinates[i + 1], coordinates[i + 2], coordinates[i + 3] = c0, c1, c2, c3
-        for j in range(i):
-            coordinates[j] -= c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]
+        half[i] = k[i]
+    return _solve(R, n, 0, half)
 
 
 @compiled
-def grow(L, n, half, residual):
-    """Append a point. Requires: residual > 0 and `half` from `forward`. Ensures: L[:n+1, :n+1] is the factor."""
-    for j in range(n):
-        L[n, j] = half[j]
-    L[n, n] = math.sqrt(residual)
-
-
-@compiled
-def shrink(L, n, i):
-    """Remove point i, O((n - i)^2). Ensures: L[:n-1, :n-1] is the factor of the other points, in their order.
-
-    Without row i the rest is lower triangular but for one entry a row, which Givens rotations of columns (j, j+1)
-    clear.
-    """
-    for r in range(i, n - 1):
-        for j in range(r + 2):
-            L[r, j] = L[r + 1, j]
-    for j in range(i, n - 1):
-        a = L[j, j]
-        b = L[j, j + 1]
-        length = math.hypot(a, b)
-        c = a / length
-        s = b / length
-        L[j, j] = length
-        L[j, j + 1] = 0.0
-        for r in range(j + 1, n - 1):
-            p = L[r, j]
-            q = L[r, j + 1]
-            L[r, j] = c * p + s * q
-            L[r, j + 1] = c * q - s * p
-    for j in range(n):
-        L[n - 1, j] = 0.0
-
-
-@compiled
-def inverse_diagonal(L, n, i, half):
-    """Entry (i, i) of the inverse Gram matrix, O((n - i)^2): the squared norm of column i of L^-1.
+def inverse_diagonal(R, n, i, half):
+    """Entry (i, i) of the inverse Gram matrix, O((n - i)^2). Ensures: `backward` of half is column i of the inverse.
 
     Its inverse is the squared distance of k(point_i, .) from the span of the others.
     """
-    total = 0.0
-    for r in range(i, n):
-        half[r] = ((1.0 if r == i else 0.0) - dot(L[r, i:r], half[i:r])) / L[r, r]
-        total += half[r] * half[r]
-    return total
+    for j in range(n):
+        half[j] = 0.0
+    half[i] = 1.0
+    return _solve(R, n, i, half)
+
+
+@reduction
+def backward(R, n, half, coordinates):
+    """Solve R coordinates = half: with `forward` before it, the coordinates of k(x, .) on the dictionary."""
+    whole = n - n % 4
+    for i in range(n - 1, whole - 1, -1):
+        coordinates[i] = (half[i] - dot(R[i, i + 1 : n], coordinates[i + 1 : n])) / R[i, i]
+    for i in range(whole - 4, -1, -4):
+        known, r0, r1, r2, r3 = coordinates[i:n], R[i, i:n], R[i + 1, i:n], R[i + 2, i:n], R[i + 3, i:n]
+        c, z0, z1, z2, z3 = known[4:], r0[4:], r1[4:], r2[4:], r3[4:]
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(c.shape[0]):
+            v = c[j]
+            s0 += z0[j] * v
+            s1 += z1[j] * v
+            s2 += z2[j] * v
+            s3 += z3[j] * v
+        c3 = (half[i + 3] - s3) / r3[3]
+        c2 = (half[i + 2] - s2 - r2[3] * c3) / r2[2]
+        c1 = (half[i + 1] - s1 - r1[3] * c3 - r1[2] * c2) / r1[1]
+        c0 = (half[i] - s0 - r0[3] * c3 - r0[2] * c2 - r0[1] * c1) / r0[0]
+        known[0], known[1], known[2], known[3] = c0, c1, c2, c3
+
+
+@compiled
+def grow(R, n, half, residual):
+    """Append a point. Requires: residual > 0 and `half` from `forward`. Ensures: R[:n+1, :n+1] is the factor."""
+    for j in range(n):
+        R[j, n] = half[j]
+    R[n, n] = math.sqrt(residual)
+
+
+@compiled
+def shrink(R, n, i, half):
+    """Remove point i, O((n - i)^2). Ensures: R[:n-1, :n-1] is the factor of the other points, in their order.
+
+    Without column i the rest is upper triangular but for one entry a column, which Givens rotations of rows (j, j+1)
+    clear; `half` is where a row waits, turned, for the next one.
+    """
+    for j in range(i):
+        row = R[j, i:n]
+        for r in range(row.shape[0] - 1):
+            row[r] = row[r + 1]
+    for r in range(i, n - 1):
+        half[r] = R[i, r + 1]
+    for j in range(i, n - 1):
+        upper, lower, turned = half[j : n - 1], R[j + 1, j + 1 : n], R[j, j : n - 1]
+        length = math.hypot(upper[0], lower[0])
+        c = upper[0] / length
+        s = lower[0] / length
+        for r in range(turned.shape[0]):
+            a, b = upper[r], lower[r]
+            turned[r] = c * a + s * b
+            upper[r] = c * b - s * a
+    for j in range(n):
+        R[j, n - 1] = 0.0

@@ -12,17 +12,19 @@ an angle lose
 
     2 (||a_m|| ||a_n|| - <a_m, a_n>) (k^((1-h)^2 + h^2) - k)
 
-more. For the chosen pair h is then found to the last bit.
+more. For the chosen pair h is then found to the last bits.
 """
 
 import math
 
 import numpy as np
 
-from ._compile import inlined
+from ._compile import compiled, inlined
 
 RATIOS, VALUES = 128, 128  # grid of r in [0, 1] and of k in [0, 1]
-_BISECTIONS = 50  # of an interval of 1/8: to the last bit
+_STEPS = 50  # halving an interval of 1/8 so often reaches the last bits; following lines takes a dozen
+_NEAR = 1e-5  # share of an interval
+_LAST_BIT = 4 * float(np.finfo(np.float64).eps)
 
 
 def _table() -> np.ndarray:
@@ -53,10 +55,11 @@ def table() -> np.ndarray:
 
 
 @inlined
-def looked_up_loss(grid, k, mm, nn, mn):
-    """About what merging terms of squares mm <= nn and inner product mn loses (bilinear between grid points)."""
-    large = math.sqrt(mm * nn)
-    u = mm / large * (RATIOS - 1)
+def looked_up_loss(grid, k, mm, ratio, mn):
+    """About what merging a term of square mm with one that it is `ratio` <= 1 times as large as loses, mn their inner
+    product (bilinear between grid points).
+    """
+    u = ratio * (RATIOS - 1)
     v = k * (VALUES - 1)
     i = min(int(u), RATIOS - 2)
     j = min(int(v), VALUES - 2)
@@ -65,7 +68,7 @@ def looked_up_loss(grid, k, mm, nn, mn):
     a, b, c, e = (1.0 - u) * (1.0 - v), u * (1.0 - v), (1.0 - u) * v, u * v
     lost = a * grid[0, i, j] + b * grid[0, i + 1, j] + c * grid[0, i, j + 1] + e * grid[0, i + 1, j + 1]
     turn = a * grid[1, i, j] + b * grid[1, i + 1, j] + c * grid[1, i, j + 1] + e * grid[1, i + 1, j + 1]
-    return mm * lost + 2.0 * (large - mn) * turn
+    return mm * lost + 2.0 * (mm / ratio - mn) * turn
 
 
 @inlined
@@ -77,31 +80,55 @@ def merged_square(h, log_k, mm, nn, mn):
 
 
 @inlined
-def rises(h, log_k, mm, nn, mn):
-    """Whether ||a_z||^2 grows with h: the sign of its derivative (log k < 0 turned the inequality)."""
+def rise(h, log_k, mm, nn, mn):
+    """How fast ||a_z||^2 grows with h, times a positive number (log k < 0 turned the sign)."""
     p = math.exp((1.0 - h) ** 2 * log_k)
     q = math.exp(h**2 * log_k)
-    return (mm * p + mn * q) * (1.0 - h) * p > (mn * p + nn * q) * h * q
+    return (mm * p + mn * q) * (1.0 - h) * p - (mn * p + nn * q) * h * q
 
 
-@inlined
-def best_h(log_k, mm, nn, mn):
-    """The h in [0, 1] that maximises ||a_z||: bisection of the derivative around the best of a coarse grid."""
-    best = 0.0
-    top = merged_square(0.0, log_k, mm, nn, mn)
-    for i in range(1, 17):
+@compiled
+def best_of_grid(log_k, mm, nn, mn):
+    """The h in 0, 1/16, ..., 1 that maximises ||a_z||, the first of equals; h and 1 - h share their exponentials."""
+    left = right = -1.0
+    lower, upper = 0.0, 1.0
+    for i in range(9):
         h = i / 16.0
-        value = merged_square(h, log_k, mm, nn, mn)
-        if value > top:
-            top = value
-            best = h
-    lo = max(0.0, best - 1.0 / 16.0)
-    hi = min(1.0, best + 1.0 / 16.0)
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (lo + hi)
-        if rises(middle, log_k, mm, nn, mn):
-            lo = middle
+        p = math.exp((1.0 - h) ** 2 * log_k)
+        q = math.exp(h**2 * log_k)
+        value = mm * p * p + 2.0 * mn * p * q + nn * q * q
+        if value > left:
+            left, lower = value, h
+        value = mm * q * q + 2.0 * mn * q * p + nn * p * p
+        if value >= right:
+            right, upper = value, 1.0 - h
+    return lower if left >= right else upper
+
+
+@compiled
+def best_h(log_k, mm, nn, mn):
+    """The h in [0, 1] that maximises ||a_z||: the root of its derivative beside the best of a coarse grid.
+
+    The root is kept between two ends. Where a straight line between their derivatives crosses 0 comes next (the middle,
+    for derivatives of one sign), though not too near an end; an end that stays twice counts half (the Illinois rule).
+    """
+    best = best_of_grid(log_k, mm, nn, mn)
+    lo, hi = max(0.0, best - 1.0 / 16.0), min(1.0, best + 1.0 / 16.0)
+    at_lo, at_hi = rise(lo, log_k, mm, nn, mn), rise(hi, log_k, mm, nn, mn)
+    stayed = 0
+    for _ in range(_STEPS):
+        share = at_lo / (at_lo - at_hi) if at_lo > 0.0 > at_hi else 0.5
+        h = lo + (hi - lo) * min(max(share, _NEAR), 1.0 - _NEAR)
+        at_h = rise(h, log_k, mm, nn, mn)
+        if at_h > 0.0:
+            at_hi = 0.5 * at_hi if stayed > 0 else at_hi
+            lo, at_lo, stayed = h, at_h, 1
+        elif at_h < 0.0:
+            at_lo = 0.5 * at_lo if stayed < 0 else at_lo
+            hi, at_hi, stayed = h, at_h, -1
         else:
-            hi = middle
-    middle = 0.5 * (lo + hi)
-    return middle if merged_square(middle, log_k, mm, nn, mn) >= top else best
+            lo = hi = h
+        if hi - lo <= _LAST_BIT:
+            break
+    h = 0.5 * (lo + hi)
+    return h if merged_square(h, log_k, mm, nn, mn) >= merged_square(best, log_k, mm, nn, mn) else best

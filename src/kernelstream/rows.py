@@ -20,11 +20,15 @@ DENSE_SHARE = 0.25
 
 
 class Row(NamedTuple):
-    """One example. `place` is its position in the chunk that was lifted together."""
+    """One example. `place` is its position in the chunk that was lifted together, -1 for a row of no chunk.
+
+    `onward` is `values` with those of the rows behind it, where they may be looked at and are dense; else empty.
+    """
 
     indices: np.ndarray
     values: np.ndarray
     place: int
+    onward: np.ndarray
 
 
 class Block(NamedTuple):
@@ -55,15 +59,27 @@ def row_of(block, t, place, spread):
     lo = block.indptr[t]
     hi = block.indptr[t + 1]
     if block.shared == 1:
-        return Row(block.indices, block.values[lo:hi], place)
+        return Row(block.indices, block.values[lo:hi], place, block.values[lo:])
     width = spread.indices.shape[0]
     if hi - lo < DENSE_SHARE * width:
-        return Row(block.indices[lo:hi], block.values[lo:hi], place)
+        return Row(block.indices[lo:hi], block.values[lo:hi], place, block.values[:0])
     for j in range(width):
         spread.values[j] = 0
     for p in range(lo, hi):
         spread.values[block.indices[p]] = block.values[p]
-    return Row(spread.indices, spread.values, place)
+    return Row(spread.indices, spread.values, place, spread.values[:0])
+
+
+@inlined
+def alone(x):
+    """The row without a view of those behind it."""
+    return Row(x.indices, x.values, x.place, x.values[:0])
+
+
+@inlined
+def complete_row(spread):
+    """What is written out in `spread`, as a row of no chunk."""
+    return Row(spread.indices, spread.values, -1, spread.values[:0])
 
 
 @compiled

@@ -11,16 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import expansion
-from .._compile import inlined
-from ..budgets import spread_over
+from .._compile import compiled, inlined
+from ..budgets import project_out, spread_over
 from ..engine import Common, Shape, common
 from ..expansion import KernelRow
-from ..gram import backward, factor, forward, gram_matrix, grow
+from ..gram import backward, factor, forward, gram_matrix, grow, inverse_diagonal
 from ..kernels import Kernel
 from ..rows import Spread, spread
 from ..state import ModelFileError
 
 ROUNDING = {"float32": 3e-5, "float64": 1e-12}
+
+# An entry of the inverse's diagonal that a removal makes this much smaller has lost two digits: it is computed anew.
+LOSES_DIGITS = 0.01
 
 
 class DictionaryScratch(NamedTuple):
@@ -57,11 +60,11 @@ def check_positive_definite(kernel: Kernel) -> None:
 
 def factor_of(kernel: Any, f: expansion.Expansion, capacity: int) -> np.ndarray:
     """The factor of a dictionary that was put together outside a step (after a merge)."""
-    L, n = factor(capacity), int(f.size)
+    R, n = factor(capacity), int(f.size)
     if n > 0:
         gram = gram_matrix(kernel, f)
-        L[:n, :n] = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) / n * np.eye(n))
-    return L
+        R[:n, :n] = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) / n * np.eye(n)).T
+    return R
 
 
 def check_factor(state: Any) -> Any:
@@ -73,24 +76,24 @@ def check_factor(state: Any) -> Any:
 
 
 @inlined
-def add_or_spread(kernel, f, L, x, length, g, scratch):
+def add_or_spread(kernel, f, R, x, length, g, scratch):
     """f = f + length * g k(x, .): as a new term, or over the dictionary where x lies in its span.
 
     Return whether the dictionary grew.
     """
     n = f.size[()]
-    residual = find_residual(kernel, f, L, x, scratch)
+    residual = find_residual(kernel, f, R, x, scratch)
     if residual == 0.0:
-        backward(L, n, scratch.half, scratch.coordinates)
+        backward(R, n, scratch.half, scratch.coordinates)
         spread_over(f, length, g, scratch.coordinates)
         return False
-    grow(L, n, scratch.half, residual)
-    expansion.add(kernel, f, x, length, g)
+    grow(R, n, scratch.half, residual)
+    expansion.add(kernel, f, x, length, g, scratch.row)
     return True
 
 
 @inlined
-def find_residual(kernel, f, L, x, scratch):
+def find_residual(kernel, f, R, x, scratch):
     """The squared distance of k(x, .) from the dictionary's span; 0 when it is no more than rounding.
 
     Requires: scratch.row holds the kernel values of x. Ensures: scratch.half is what `grow` and `backward` need.
@@ -99,5 +102,33 @@ def find_residual(kernel, f, L, x, scratch):
     for i in range(n):
         scratch.values[i] = scratch.row.values[i]
     own = expansion.own_value(kernel, x, scratch.row)
-    residual = own - forward(L, n, scratch.values, scratch.half)
+    residual = own - forward(R, n, scratch.values, scratch.half)
     return residual if residual > scratch.rounding * abs(own) else 0.0
+
+
+@inlined
+def count_in(diagonal, n, coordinates, residual):
+    """Let the diagonal of the inverse Gram matrix follow a new point, given its coordinates and squared residual."""
+    for j in range(n):
+        diagonal[j] += coordinates[j] * coordinates[j] / residual
+    diagonal[n] = 1.0 / residual
+
+
+@compiled
+def take_out(f, R, diagonal, slot, scratch):
+    """Remove a point and refit to the same function; return the squared distance that this adds.
+
+    Ensures: `diagonal` is that of the inverse Gram matrix of the points that are left.
+    """
+    n = f.size[()]
+    column = scratch.coordinates
+    added = project_out(f, R, slot, column, scratch.half, scratch.row)
+    for j in range(n):
+        if j == slot:
+            continue
+        to = j if j < slot else j - 1
+        left = diagonal[j] - column[j] ** 2 / column[slot]
+        if left < LOSES_DIGITS * diagonal[j]:
+            left = inverse_diagonal(R, n - 1, to, scratch.half)
+        diagonal[to] = left
+    return added

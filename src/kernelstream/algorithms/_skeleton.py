@@ -74,7 +74,7 @@ def _(record, state, scratch, x, target, weight, scores):
     state.t[()] += 1
     loss = slope(record.loss, target, scores, g)
     if g[0] != 0 and weight > 0.0:
-        expansion.add(record.kernel, state.f, x, -record.learning_rate * weight, g)
+        expansion.add(record.kernel, state.f, x, -record.learning_rate * weight, g, scratch.row)
         # Python has its turn (`prepare`, which makes room) before the next row when a step sets `halt`.
         scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     return loss

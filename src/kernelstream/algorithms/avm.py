@@ -40,13 +40,14 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined
-from ..engine import Common, Shape, common, evaluate, lift, step
+from ..budgets import first_largest
+from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..parameters import at_least, one_of, positive
-from ..rows import Row, Spread, spread
+from ..rows import Spread, complete_row, spread
 from ..state import restored
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
@@ -89,7 +90,7 @@ class AVMScratch(NamedTuple):
     row: KernelRow
     stored: Spread  # where a stored point, or a sparse row, is written out
     current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
-    folded: np.ndarray  # (capacity,) where `largest_of` works
+    folded: np.ndarray  # (capacity,) where `first_largest` works
 
 
 @dataclass
@@ -221,11 +222,6 @@ def surely_inside(kernel: Kernel, radius: float, dtype: Any) -> float:
     return float(row[1]) if tells else math.inf
 
 
-@lift.register(AVMRecord)
-def _(record, state, scratch, block, start, stop):
-    pass
-
-
 @evaluate.register(AVMRecord)
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
@@ -245,11 +241,11 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
     if near or length > 0.0:
-        i = cell_of(record, f, x, scratch, length) if near else n
+        i = cell_of(record, f, x, scratch) if near else n
         if record.projects != 0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
         if i == n:
-            expansion.add(record.risk.kernel, f, x, 0.0, g)
+            expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
             scratch.common.halt[()] = n + 1 == f.points.shape[1]
         if length > 0.0:
             for k in range(g.shape[0]):
@@ -327,9 +323,9 @@ def project(record, state):
         state.norm[()] = border * border
 
 
-@compiled
-def cell_of(record, f, x, scratch, length):
-    """The cell that x lies in, any of several when length is 0; the next free place when it lies in none.
+@inlined
+def cell_of(record, f, x, scratch):
+    """The cell that x lies in; the next free place when it lies in none.
 
     Requires: scratch.row holds the kernel values of x. They may be overwritten.
     """
@@ -348,14 +344,8 @@ def cell_of(record, f, x, scratch, length):
         expansion.kernel_values(record.distance, f, written_out(x, scratch.stored), scratch.row)
         for i in range(n):
             values[i] = -values[i]
-    largest = largest_of(values, n, scratch.folded)
-    sure = largest > record.inside
-    if sure and length == 0.0:
-        return 0
-    i = 0
-    while values[i] != largest:
-        i += 1
-    if sure:
+    i = first_largest(values, n, scratch.folded)
+    if values[i] > record.inside:
         return i
     square = squared_distance(f, i, x) if by_kernel else -np.float64(values[i])
     return i if square < 0.25 * record.coverage * record.coverage else n
@@ -368,7 +358,7 @@ def written_out(x, spread):
         spread.values[a] = 0
     for p in range(x.indices.shape[0]):
         spread.values[x.indices[p]] = x.values[p]
-    return Row(spread.indices, spread.values, x.place)
+    return complete_row(spread)
 
 
 @inlined
@@ -393,25 +383,3 @@ def squared_distance(f, i, x):
         v, z = np.float64(x.values[p]), np.float64(f.points[x.indices[p], i])
         total += (z - v) * (z - v) if complete else v * (v - 2.0 * z)
     return total
-
-
-@inlined
-def largest_of(values, n, folded):
-    """The largest of n > 0 values. Quarters are folded on each other, which makes vector comparisons; one running
-    maximum would wait for each of its comparisons.
-    """
-    for i in range(n):
-        folded[i] = values[i]
-    while n >= 8:
-        q = n // 4
-        for i in range(q):
-            a = folded[i] if folded[i] > folded[i + q] else folded[i + q]
-            b = folded[i + 2 * q] if folded[i + 2 * q] > folded[i + 3 * q] else folded[i + 3 * q]
-            folded[i] = a if a > b else b
-        for i in range(n - 4 * q):
-            folded[q + i] = folded[4 * q + i]
-        n -= 3 * q
-    largest = folded[0]
-    for i in range(1, n):
-        largest = folded[i] if folded[i] > largest else largest
-    return largest

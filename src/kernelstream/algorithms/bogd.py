@@ -32,8 +32,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion, rng
-from .._compile import inlined
-from ..budgets import oldest_slot, within
+from .._compile import compiled, inlined, reduction
+from ..budgets import PIECE, oldest_slot, random_slot, within
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
@@ -70,7 +70,7 @@ class BOGDScratch(NamedTuple):
     row: KernelRow
     sizes: np.ndarray  # (capacity,) a_i
     norms: np.ndarray  # (capacity,) a_i sqrt(k(s_i, s_i))
-    chances: np.ndarray  # (capacity,) p_i, then what each term is multiplied by
+    factors: np.ndarray  # (capacity,) p_i, then what each term is multiplied by
 
 
 @dataclass
@@ -137,6 +137,29 @@ def largest_entry(f, i):
 
 
 @inlined
+def find_sizes(f, sizes):
+    """sizes[i] = a_i."""
+    n = f.size[()]
+    for k in range(f.coef.shape[0]):
+        coef = f.coef[k]
+        for i in range(n):
+            size, others = abs(np.float64(coef[i])), sizes[i] if k > 0 else 0.0
+            sizes[i] = size if size > others else others
+
+
+@reduction
+def count_and_total(sizes, chances, n):
+    """Number of the terms that have a chance, and the sum of their sizes."""
+    count = 0
+    total = 0.0
+    for i in range(n):
+        size, some = sizes[i], chances[i] > 0.0  # read whatever the chance is, for vector instructions
+        count += some
+        total += size if some else 0.0
+    return count, total
+
+
+@compiled
 def find_chances(sizes, chances, n):
     """Write p_i of eq. 16 into `chances`; terms for which it is negative get 0, the rest are weighted among themselves.
 
@@ -146,35 +169,48 @@ def find_chances(sizes, chances, n):
         chances[i] = 1.0
     again = True
     while again:
-        count = 0
-        total = 0.0
-        for i in range(n):
-            if chances[i] > 0.0:
-                count += 1
-                total += sizes[i]
+        count, total = count_and_total(sizes, chances, n)
         some = total > NOTHING
         rest = 1.0 if some else 1.0 / count
         scale = (count - 1) / total if some else 0.0
         negative = 0
         for i in range(n):
-            chance = rest - scale * sizes[i] if chances[i] > 0.0 else 0.0
-            negative += chance <= 0.0
-            chances[i] = chance if chance > 0.0 else 0.0
+            chance = rest - scale * sizes[i]
+            positive = chances[i] > 0.0 and chance > 0.0
+            negative += not positive
+            chances[i] = chance if positive else 0.0
         again = negative > n - count
 
 
-@inlined
+@compiled
 def draw_slot(generator, chances, n):
     """A slot drawn with these probabilities; one of positive probability whatever rounding does."""
     u = rng.draw(generator)
     slot = -1
-    for i in range(n):
-        if chances[i] > 0.0:
-            slot = i
-            u -= chances[i]
-            if u < 0.0:
-                break
+    for lo in range(0, n, PIECE):
+        piece = chances[lo : min(lo + PIECE, n)]
+        share = total_of(piece)
+        if u > share:
+            u -= share
+            continue
+        for i in range(piece.shape[0]):
+            if piece[i] > 0.0:
+                slot = lo + i
+                u -= piece[i]
+                if u < 0.0:
+                    return slot
+    while slot < 0:
+        n -= 1
+        slot = n if chances[n] > 0.0 else -1
     return slot
+
+
+@reduction
+def total_of(values):
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += values[i]
+    return total
 
 
 @inlined
@@ -186,17 +222,25 @@ def clip(f, i, top):
             f.coef[k, i] *= top / size
 
 
-@inlined
-def common_factor(sizes, chances, n, dropped, shrink, top):
-    """What all terms but the dropped one must be multiplied by, besides shrink / (1 - p_i), for none to exceed `top`.
-
-    The new term never does when gamma is at least 1.
+@compiled
+def fit_below(factors, sizes, n, top, clip_all):
+    """Lower factors so that no sizes_i * factors_i is above `top`: those that are, or all by one factor, which is
+    returned. (The new term is not above it when gamma is at least 1.)
     """
+    above = 0
+    for i in range(n):
+        above += sizes[i] * factors[i] > top
+    if above == 0:
+        return 1.0
+    if clip_all == 0:
+        for i in range(n):
+            factors[i] = factors[i] if sizes[i] * factors[i] <= top else top / sizes[i]
+        return 1.0
     largest = top
     for i in range(n):
-        size = sizes[i] * shrink / (1.0 - chances[i])
-        if i != dropped and size > largest:
-            largest = size
+        largest = max(largest, sizes[i] * factors[i])
+    for i in range(n):
+        factors[i] *= top / largest
     return top / largest
 
 
@@ -214,41 +258,32 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     slot = n
     if move > 0.0 and n == f.points.shape[1]:
-        chances, sizes = scratch.chances, scratch.sizes
-        for i in range(n):
-            sizes[i] = largest_entry(f, i)
-        if record.sampling == OLDEST:
+        factors, sizes = scratch.factors, scratch.sizes
+        find_sizes(f, sizes)
+        if record.sampling == NONUNIFORM:
             for i in range(n):
-                chances[i] = 0.0
-            slot = oldest_slot(state.oldest, n)
+                scratch.norms[i] = sizes[i] * state.own[i]
+            find_chances(scratch.norms, factors, n)
+            slot = draw_slot(state.generator, factors, n)
+            factors[slot] = 0.0  # it is replaced below, whatever it is multiplied by
+            for i in range(n):
+                factors[i] = shrink / (1.0 - factors[i])
         else:
-            if record.sampling == UNIFORM:
-                for i in range(n):
-                    chances[i] = 1.0 / n
-            else:
-                for i in range(n):
-                    scratch.norms[i] = sizes[i] * state.own[i]
-                find_chances(scratch.norms, chances, n)
-            slot = draw_slot(state.generator, chances, n)
-        chances[slot] = 0.0  # it is replaced below, whatever it is multiplied by
-        top = record.largest * eta
-        if record.clip_all == 1:
-            fit = common_factor(sizes, chances, n, slot, shrink, top)
+            uniform = record.sampling == UNIFORM
+            slot = random_slot(state.generator, n) if uniform else oldest_slot(state.oldest, n)
+            factor = shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink
             for i in range(n):
-                chances[i] = fit * shrink / (1.0 - chances[i])
-            move *= fit
-        else:
-            for i in range(n):
-                factor = shrink / (1.0 - chances[i])
-                chances[i] = factor if sizes[i] * factor <= top else top / sizes[i]
+                factors[i] = factor
+        sizes[slot] = 0.0
+        move *= fit_below(factors, sizes, n, record.largest * eta, record.clip_all)
         for k in range(f.coef.shape[0]):
             coef = f.coef[k]
             for i in range(n):
-                coef[i] *= chances[i]
+                coef[i] *= factors[i]
     elif shrink < 1.0:
         expansion.scale(f, shrink)
     if move > 0.0:
-        expansion.put(kernel, f, slot, x, -move, g)
+        expansion.put(kernel, f, slot, x, -move, g, scratch.row)
         clip(f, slot, record.largest * eta)
         state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
     return loss

@@ -11,32 +11,36 @@ and the best r is
 
     r = argmin ||a_r||^2 ||k(s_r, .) - P k(s_r, .)||^2
 
-Remarks. The nearest neighbour is the stored point of largest kernel value. A Gram matrix (nearest) or its factor
-(projection) is kept. With projection, a row in the span of the dictionary needs no removal: its coordinates are
+Remarks. The nearest neighbour is the stored point of largest kernel value. A Gram matrix and each point's neighbour
+(nearest), or the matrix's factor and the diagonal of its inverse (projection) are kept: O(B) and O(B^2) an update. With
+projection, a row in the span of the dictionary needs no removal: its coordinates are
 added.
 
 Symbols: B budget, C aggressiveness, tau as in `_passive_aggressive`.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import expansion
-from ..budgets import project_out, within
+from .._compile import compiled, inlined
+from ..budgets import first_largest, negative_squares, spread_over, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..gram import factor, gram_matrix, inverse_diagonal
+from ..gram import backward, factor, gram_matrix, grow
 from ..parameters import one_of, whole
+from ..state import ModelFileError
 from ._dictionary import (
     DictionaryScratch,
-    add_or_spread,
     check_factor,
     check_positive_definite,
+    count_in,
     dictionary_scratch,
     factor_of,
+    find_residual,
+    take_out,
 )
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
@@ -58,9 +62,12 @@ class BPAProjectionRecord(NamedTuple):
 class BPAState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
-    own: np.ndarray  # (capacity,) k(s_i, s_i)
+    own: np.ndarray  # (capacity,) k(s_i, s_i) (projection: empty)
     gram: np.ndarray  # Gram matrix of the points (nearest; else empty)
-    factor: np.ndarray  # its Cholesky factor (projection; else empty)
+    neighbour: np.ndarray  # (capacity,) the slot nearest to each point, once the budget is full (nearest; else empty)
+    beside: np.ndarray  # (capacity,) each point's kernel value with its neighbour (likewise)
+    factor: np.ndarray  # Cholesky factor of the Gram matrix (projection; else empty)
+    diagonal: np.ndarray  # (capacity,) of the inverse Gram matrix (projection; else empty)
 
 
 @dataclass
@@ -94,16 +101,23 @@ class BPA(PassiveAggressive):
         return records[self.maintenance](self.aggressive(task, dtype, 1))  # type: ignore[return-value]
 
     def init(self, shape: Shape) -> BPAState:
-        gram = np.zeros((self.budget, self.budget) if self.maintenance == "nearest" else (0, 0))
-        room = self.capacity if self.maintenance == "projection" else 0
+        simple, nearest, projection = (
+            self.capacity if self.maintenance == name else 0 for name in ("simple", "nearest", "projection")
+        )
         f, t = super().init(shape)
-        return BPAState(f, t, np.zeros(self.capacity), gram, factor(room))
+        gram, neighbour, beside = np.zeros((nearest, nearest)), np.zeros(nearest, np.int64), np.zeros(nearest)
+        own, diagonal = np.zeros(simple + nearest), np.zeros(projection)
+        return BPAState(f, t, own, gram, neighbour, beside, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch:
         return dictionary_scratch(state, shape)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
+        if (state.neighbour < 0).any() or (state.neighbour >= max(1, int(state.f.size))).any():
+            raise ModelFileError(f"The file names a neighbour that is not among its {int(state.f.size)} points.")
+        if not (state.diagonal[: int(state.f.size)] > 0).all():
+            raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
         return check_factor(state) if self.maintenance == "projection" else state
 
     def reduced(self, f: Expansion) -> Expansion:
@@ -112,16 +126,19 @@ class BPA(PassiveAggressive):
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
         """Terms beyond the budget are removed, the smallest first."""
         merged: BPAState = super().merge(record, state, other, weight)
-        n = int(merged.f.size)
-        gram = gram_matrix(self.kernel, merged.f)
-        own, table = np.zeros_like(state.own), np.zeros_like(state.gram)
-        own[:n] = np.diag(gram)
-        if self.maintenance == "nearest":
-            table[:n, :n] = gram
-        merged = merged._replace(own=own, gram=table)
+        n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
+        kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
         if self.maintenance != "projection":
-            return merged
-        return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
+            kept.own[:n] = np.diag(gram)
+        if self.maintenance == "nearest" and n > 1:
+            kept.gram[:n, :n] = gram
+            others = np.where(np.eye(n) == 1.0, -np.inf, gram)
+            kept.neighbour[:n], kept.beside[:n] = np.argmax(others, axis=1), np.max(others, axis=1)
+        if self.maintenance == "projection":
+            kept.factor[:] = factor_of(self.kernel, merged.f, self.capacity)
+            inverse = np.linalg.inv(kept.factor[:n, :n])
+            kept.diagonal[:n] = (inverse**2).sum(axis=1)
+        return kept._replace(f=merged.f, t=merged.t)
 
 
 def _evaluate(record, state, scratch, x, scores):
@@ -142,17 +159,16 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     r = n
     if n == f.points.shape[1]:
-        least = math.inf
+        ranks = scratch.row.ranks  # minus what is lost
+        negative_squares(f, ranks)
         for i in range(n):
             near = np.float64(values[i])
-            lost = expansion.square(f, i) * (state.own[i] - near * near / own)
-            if lost < least:
-                least = lost
-                r = i
+            ranks[i] *= state.own[i] - near * near / own
+        r = first_largest(ranks, n, scratch.row.folded)
         share = np.float64(values[r]) / own
         for k in range(g.shape[0]):
             scratch.coordinates[k] = share * f.coef[k, r]
-    expansion.put(kernel, f, r, x, -tau, g)
+    expansion.put(kernel, f, r, x, -tau, g, scratch.row)
     state.own[r] = own
     if r < n:
         for k in range(g.shape[0]):
@@ -163,64 +179,92 @@ def _(record, state, scratch, x, target, weight, scores):
 @step.register(BPAProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, L, kernel = state.f, state.factor, record.aggressive.kernel
+    f, R, diagonal, kernel = state.f, state.factor, state.diagonal, record.aggressive.kernel
     loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau == 0.0:
         return loss
-    if not add_or_spread(kernel, f, L, x, -tau, g, scratch):
-        return loss
     n = f.size[()]
-    if n == f.points.shape[1]:
-        r = 0
-        least = math.inf
-        for i in range(n - 1):
-            lost = expansion.square(f, i) / inverse_diagonal(L, n, i, scratch.half)
-            if lost < least:
-                least = lost
-                r = i
-        project_out(f, L, r, scratch.coordinates, scratch.half)
+    residual = find_residual(kernel, f, R, x, scratch)
+    backward(R, n, scratch.half, scratch.coordinates)
+    if residual == 0.0:
+        spread_over(f, -tau, g, scratch.coordinates)
+        return loss
+    count_in(diagonal, n, scratch.coordinates, residual)
+    grow(R, n, scratch.half, residual)
+    expansion.add(kernel, f, x, -tau, g, scratch.row)
+    if n + 1 == f.points.shape[1]:
+        ranks = scratch.row.ranks  # minus what is lost
+        negative_squares(f, ranks)
+        for i in range(n):
+            ranks[i] /= diagonal[i]
+        take_out(f, R, diagonal, first_largest(ranks, n, scratch.row.folded), scratch)
     return loss
+
+
+@compiled
+def find_neighbour(state, n, i):
+    """Look for the point nearest to point i, the lowest of equals. Requires: two points at least."""
+    row = state.gram[i]
+    j = 1 if i == 0 else 0
+    for c in range(n):
+        if c != i and row[c] > row[j]:
+            j = c
+    state.neighbour[i], state.beside[i] = j, row[j]
+
+
+@compiled
+def replace_neighbour(state, n, r):
+    """Let every point's neighbour follow a new point at slot r of a full dictionary."""
+    neighbour, beside, row = state.neighbour, state.beside, state.gram[r]
+    for i in range(n):
+        if i == r or neighbour[i] == r:
+            find_neighbour(state, n, i)
+        elif row[i] > beside[i] or (row[i] == beside[i] and r < neighbour[i]):
+            neighbour[i], beside[i] = r, row[i]
+
+
+@inlined
+def onto_pair(state, values, i, own, rounding):
+    """Coordinates of the projection of k(s_i, .) on its neighbour's term and k(x, .), own = k(x, x)."""
+    j = state.neighbour[i]
+    beside, near, between, theirs = state.beside[i], np.float64(values[i]), np.float64(values[j]), state.own[j]
+    determinant = theirs * own - between * between
+    apart = determinant > rounding * theirs * own  # else the neighbour and x are one direction
+    divisor = determinant if apart else own
+    on_neighbour = (beside * own - near * between) / divisor if apart else 0.0
+    on_x = (near * theirs - beside * between if apart else near) / divisor
+    return on_neighbour, on_x
 
 
 @step.register(NearestRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, K, kernel, values = state.f, state.gram, record.aggressive.kernel, scratch.row.values
+    f, kernel, values, owns = state.f, record.aggressive.kernel, scratch.row.values, state.own
     loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau == 0.0:
         return loss
-    n = f.size[()]
+    n, room = f.size[()], f.points.shape[1]
     r = n
-    if n == f.points.shape[1]:
-        least = math.inf
-        neighbour = 0
-        on_neighbour = 0.0
-        on_x = 0.0
+    if n == room:
+        ranks = scratch.row.ranks  # minus what is lost
+        negative_squares(f, ranks)
         for i in range(n):
-            j = 1 if i == 0 else 0
-            for c in range(n):
-                if c != i and K[i, c] > K[i, j]:
-                    j = c
-            near = np.float64(values[i])
-            between = np.float64(values[j])
-            determinant = K[j, j] * own - between * between
-            if determinant > scratch.rounding * K[j, j] * own:
-                a = (K[i, j] * own - near * between) / determinant
-                b = (near * K[j, j] - K[i, j] * between) / determinant
-            else:  # the neighbour and x are one direction
-                a = 0.0
-                b = near / own
-            lost = expansion.square(f, i) * (K[i, i] - a * K[i, j] - b * near)
-            if lost < least:
-                least, r, neighbour, on_neighbour, on_x = lost, i, j, a, b
+            a, b = onto_pair(state, values, i, own, scratch.rounding)
+            ranks[i] *= owns[i] - a * state.beside[i] - b * values[i]
+        r = first_largest(ranks, n, scratch.row.folded)
+        on_neighbour, on_x = onto_pair(state, values, r, own, scratch.rounding)
         for k in range(g.shape[0]):
-            f.coef[k, neighbour] += on_neighbour * f.coef[k, r]
+            f.coef[k, state.neighbour[r]] += on_neighbour * f.coef[k, r]
             scratch.coordinates[k] = on_x * f.coef[k, r]
-    expansion.put(kernel, f, r, x, -tau, g)
-    state.own[r] = own
+    expansion.put(kernel, f, r, x, -tau, g, scratch.row)
+    owns[r] = own
     for i in range(f.size[()]):
-        K[r, i] = K[i, r] = values[i] if i != r else own
-    if r < n:
+        state.gram[r, i] = state.gram[i, r] = values[i] if i != r else own
+    if n == room:
+        replace_neighbour(state, n, r)
         for k in range(g.shape[0]):
             f.coef[k, r] += scratch.coordinates[k]
+    elif n + 1 == room:
+        for i in range(room):
+            find_neighbour(state, room, i)
     return loss

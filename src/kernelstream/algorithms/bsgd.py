@@ -166,17 +166,17 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     if n + 1 < f.points.shape[1]:
         return loss
     if record.rule == 0:
-        r = smallest_slot(f)
+        r = smallest_slot(f, scratch.row)
     elif record.rule == 1:
         r = random_slot(state.generator, n + 1)
     else:
         r = oldest_slot(state.oldest, n)
     add_degradation(record, state, expansion.square(f, r) * own_value_of(record, f, r, scratch))
-    expansion.move(f, n, r)
+    expansion.move(f, n, r, scratch.row)
     f.size[()] = n
     return loss
 
@@ -190,15 +190,19 @@ def own_value_of(record, f, i, scratch):
 @step.register(ProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, L, kernel = state.f, state.factor, record.risk.kernel
+    f, R, kernel = state.f, state.factor, record.risk.kernel
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    if not add_or_spread(kernel, f, L, x, -length, g, scratch):
+    if not add_or_spread(kernel, f, R, x, -length, g, scratch):
         return loss
     n = f.size[()]
     if n == f.points.shape[1]:
-        add_degradation(record, state, project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half))
+        add_degradation(
+            record,
+            state,
+            project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row),
+        )
     return loss
 
 
@@ -210,9 +214,9 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     if n + 1 == f.points.shape[1]:
-        m = smallest_slot(f)
+        m = smallest_slot(f, scratch.row)
         expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
-        add_degradation(record, state, merge_with_best(f, m, scratch.row.values, record.table))
+        add_degradation(record, state, merge_with_best(kernel, f, m, scratch.row, record.table))
     return loss

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion
-from ..budgets import within
+from ..budgets import first_largest, negative_squares, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import gram_matrix
@@ -85,7 +85,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if length == 0.0:
         return loss
     n = f.size[()]
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, row)
     state.own[n] = expansion.own_value(kernel, x, row)
     row.values[n] = state.own[n]
     for k in range(g.shape[0]):
@@ -94,23 +94,23 @@ def _(record, state, scratch, x, target, weight, scores):
             state.at_points[k, j] -= length * g[k] * row.values[j]
     if n + 1 < f.points.shape[1]:
         return loss
-    r = 0
-    best = -math.inf
+    margins = row.ranks  # without the term itself
     for j in range(n + 1):
-        margin = 0.0  # |a_j| times the margin without the term itself
-        size = expansion.square(f, j)
-        for k in range(g.shape[0]):
-            margin += f.coef[k, j] * (state.at_points[k, j] - f.coef[k, j] * state.own[j])
-        margin /= math.sqrt(size)
-        if margin > best:
-            best = margin
-            r = j
+        margins[j] = 0.0
+    for k in range(g.shape[0]):
+        coef, at_points = f.coef[k], state.at_points[k]
+        for j in range(n + 1):
+            margins[j] += coef[j] * (at_points[j] - coef[j] * state.own[j])  # |a_j| times it
+    negative_squares(f, row.folded)
+    for j in range(n + 1):
+        margins[j] /= math.sqrt(-row.folded[j])
+    r = first_largest(margins, n + 1, row.folded)
     expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
     for k in range(g.shape[0]):
         for j in range(n + 1):
             state.at_points[k, j] -= f.coef[k, r] * row.values[j]
         state.at_points[k, r] = state.at_points[k, n]
     state.own[r] = state.own[n]
-    expansion.move(f, n, r)
+    expansion.move(f, n, r, row)
     f.size[()] = n
     return loss

@@ -154,7 +154,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if f.size[()] == f.points.shape[1]:
         components = scratch.lifted_point.projected.shape[1]
         for _ in range(record.leaving):
-            m = smallest_slot(f)
+            m = smallest_slot(f, scratch.row)
             for a in range(f.points.shape[0]):
                 scratch.point.values[a] = f.points[a, m]
             random_features(record.fourier, state.map, scratch.point, 0, 1, scratch.lifted_point)
@@ -164,7 +164,7 @@ def _(record, state, scratch, x, target, weight, scores):
                 for j in range(w.shape[0]):
                     w[j] += share * z[j]
             last = f.size[()] - 1
-            expansion.move(f, last, m)
+            expansion.move(f, last, m, scratch.row)
             f.size[()] = last
-    expansion.add(kernel, f, x, -length, g)
+    expansion.add(kernel, f, x, -length, g, scratch.row)
     return loss

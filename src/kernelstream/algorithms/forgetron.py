@@ -112,7 +112,7 @@ def _(record, state, scratch, x, target, weight, scores):
     state.mistakes[()] += 1
     n = f.size[()]
     if n < f.points.shape[1]:
-        expansion.add(kernel, f, x, -length, g)
+        expansion.add(kernel, f, x, -length, g, scratch.row)
         return loss
     r = oldest_slot(state.oldest, n)
     near = scratch.row.values[r]
@@ -128,5 +128,5 @@ def _(record, state, scratch, x, target, weight, scores):
     phi = shrinkage(delta / unit, mu, room)
     state.damage[()] += psi(phi, delta / unit, mu)
     expansion.scale(f, phi)
-    expansion.put(kernel, f, r, x, -length * phi, g)
+    expansion.put(kernel, f, r, x, -length * phi, g, scratch.row)
     return loss

@@ -26,13 +26,12 @@ from threadpoolctl import threadpool_limits
 from .. import expansion
 from .._compile import call_for_effect
 from ..engine import Common, Shape, common, evaluate, lift, step
-from ..expansion import Expansion, KernelRow, kernel_values
+from ..expansion import Expansion, KernelRow
 from ..features import PRODUCTS, descend, evaluate_linear, shrink
 from ..gram import cross_matrix, gram_matrix
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..parameters import whole
-from ..rows import row_of
 from ..state import ModelFileError
 from ._descent import Descent, DescentRecord, take_slope
 
@@ -165,9 +164,7 @@ class NOGD(Descent):
 def _(record, state, scratch, block, start, stop):
     if state.frozen[()] == 0:
         return
-    for t in range(start, stop):
-        x = row_of(block, t, t - start, scratch.common.spread)
-        kernel_values(record.kernel, state.f, x, KernelRow(scratch.rows[t - start], scratch.row.wide, scratch.row.own))
+    expansion.kernel_rows(record.kernel, state.f, block, start, stop, scratch.common.spread, scratch.row, scratch.rows)
     call_for_effect(record.products, scratch.rows, stop - start, state.map, scratch.z)
 
 
@@ -188,7 +185,7 @@ def _(record, state, scratch, x, target, weight, scores):
         if factor < 1.0:
             expansion.scale(state.f, factor)
         if move > 0.0:
-            expansion.add(record.kernel, state.f, x, -move, g)
+            expansion.add(record.kernel, state.f, x, -move, g, scratch.row)
             scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     else:
         if factor < 1.0:

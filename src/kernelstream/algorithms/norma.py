@@ -129,6 +129,6 @@ def _(record, state, scratch, x, target, weight, scores):
     if any_slope(g):
         full = record.truncates == 1 and n == f.points.shape[1]
         slot = oldest_slot(state.oldest, n) if full else n
-        expansion.put(record.kernel, f, slot, x, -eta * weight, g)
+        expansion.put(record.kernel, f, slot, x, -eta * weight, g, scratch.row)
         scratch.common.halt[()] = record.truncates == 0 and f.size[()] == f.points.shape[1]
     return excess

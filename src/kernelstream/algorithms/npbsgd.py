@@ -82,9 +82,9 @@ class NPBSGD(RegularisedRisk):
         if state.limit < room:
             return state
         larger = room + max(1, room // 16)
-        L = factor(larger)
-        L[:room, :room] = state.factor
-        return state._replace(f=expansion.resized(state.f, capacity=larger), factor=L)
+        R = factor(larger)
+        R[:room, :room] = state.factor
+        return state._replace(f=expansion.resized(state.f, capacity=larger), factor=R)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NPBSGDState:
         room = arrays.get("f.points", np.zeros((0, 0))).shape[-1]
@@ -114,11 +114,11 @@ def _(record, state, scratch, x, scores):
 @step.register(NPBSGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, L, kernel = state.f, state.factor, record.risk.kernel
+    f, R, kernel = state.f, state.factor, record.risk.kernel
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    if not add_or_spread(kernel, f, L, x, -length, g, scratch):
+    if not add_or_spread(kernel, f, R, x, -length, g, scratch):
         return loss
     n = f.size[()]
     if n > state.limit[()]:
@@ -126,5 +126,5 @@ def _(record, state, scratch, x, target, weight, scores):
             state.limit[()] += 1
             scratch.common.halt[()] = state.limit[()] == f.points.shape[1]
         else:
-            project_out(f, L, smallest_slot(f), scratch.coordinates, scratch.half)
+            project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row)
     return loss

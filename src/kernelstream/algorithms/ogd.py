@@ -50,6 +50,6 @@ def _(record, state, scratch, x, target, weight, scores):
     if record.descent.regularization > 0.0:
         expansion.scale(state.f, 1.0 - eta * record.descent.regularization)
     if move > 0.0:
-        expansion.add(record.kernel, state.f, x, -move, g)
+        expansion.add(record.kernel, state.f, x, -move, g, scratch.row)
         scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     return loss

@@ -49,6 +49,6 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau > 0.0:
-        expansion.add(record.aggressive.kernel, state.f, x, -tau, g)
+        expansion.add(record.aggressive.kernel, state.f, x, -tau, g, scratch.row)
         scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     return loss

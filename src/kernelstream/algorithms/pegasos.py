@@ -41,6 +41,6 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length > 0.0:
-        expansion.add(record.risk.kernel, state.f, x, -length, g)
+        expansion.add(record.risk.kernel, state.f, x, -length, g, scratch.row)
         scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     return loss

@@ -42,6 +42,6 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
-        expansion.add(record.mistakes.kernel, state.f, x, -length, g)
+        expansion.add(record.mistakes.kernel, state.f, x, -length, g, scratch.row)
         scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
     return loss

@@ -35,23 +35,28 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled
-from ..budgets import project_out, random_slot, spread_over
+from ..budgets import first_largest, negative_squares, random_slot, spread_over
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
-from ..gram import backward, factor, grow, inverse_diagonal
+from ..gram import backward, factor, grow
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
 from ..state import ModelFileError, leaves, rebuilt, restored
 from ._descent import Descent, DescentRecord
-from ._dictionary import DictionaryScratch, check_factor, check_positive_definite, dictionary_scratch, find_residual
+from ._dictionary import (
+    DictionaryScratch,
+    check_factor,
+    check_positive_definite,
+    count_in,
+    dictionary_scratch,
+    find_residual,
+    take_out,
+)
 from ._expansion import FIRST_CAPACITY, ExpansionAlgorithm
 
 PRUNING = ("komp", "random")
-
-# An entry of the inverse's diagonal that a removal makes this much smaller has lost two digits: it is computed anew.
-LOSES_DIGITS = 0.01
 
 # The squared residual ||k(x, .) - sum_i c_i k(s_i, .)||^2 has terms of up to (1 + sum |c_i|)^2 k(x, x), each of them
 # rounded.
@@ -146,7 +151,7 @@ class POLK(Descent, ExpansionAlgorithm):
         they were learned, plus lambda/2 ||f||^2; points and coef as of any expansion.
         """
         n = int(state.f.size)
-        norm = float(np.linalg.norm(state.f.coef[:, :n].astype(np.float64) @ state.factor[:n, :n]))
+        norm = float(np.linalg.norm(state.f.coef[:, :n].astype(np.float64) @ state.factor[:n, :n].T))
         risk = state.losses[0] / max(state.losses[1], 1.0) + self.regularization / 2.0 * norm**2
         return {"model_order": n, "hilbert_norm": norm, "risk": float(risk), **super().attributes(state)}
 
@@ -172,63 +177,42 @@ def _with_room(state: POLKState, capacity: int) -> POLKState:
     room = state.f.points.shape[1]
     if capacity <= room:
         return state
-    L, diagonal = factor(capacity), np.zeros(capacity)
-    L[:room, :room], diagonal[:room] = state.factor, state.diagonal
-    return state._replace(f=expansion.resized(state.f, capacity=capacity), factor=L, diagonal=diagonal)
+    R, diagonal = factor(capacity), np.zeros(capacity)
+    R[:room, :room], diagonal[:room] = state.factor, state.diagonal
+    return state._replace(f=expansion.resized(state.f, capacity=capacity), factor=R, diagonal=diagonal)
 
 
 @compiled
 def take_in(kernel, state, terms, length, scratch):
     """f = f + length * terms. Requires: room. Ensures: points in the span of those before them are not stored."""
-    f, L, diagonal, g = state.f, state.factor, state.diagonal, scratch.common.slope
+    f, R, diagonal, g = state.f, state.factor, state.diagonal, scratch.common.slope
     for i in range(terms.size[()]):
         n = f.size[()]
         x = expansion.stored(terms, i, scratch.stored)
         for k in range(g.shape[0]):
             g[k] = terms.coef[k, i]
         expansion.kernel_values(kernel, f, x, scratch.row)
-        residual = find_residual(kernel, f, L, x, scratch)
-        backward(L, n, scratch.half, scratch.coordinates)
+        residual = find_residual(kernel, f, R, x, scratch)
+        backward(R, n, scratch.half, scratch.coordinates)
         reach = 1.0
         for j in range(n):
             reach += abs(scratch.coordinates[j])
         if residual <= REACH_ROUNDING * reach * reach * scratch.row.own[0]:
             spread_over(f, length, g, scratch.coordinates)
             continue
-        for j in range(n):
-            diagonal[j] += scratch.coordinates[j] ** 2 / residual
-        diagonal[n] = 1.0 / residual
-        grow(L, n, scratch.half, residual)
-        expansion.add(kernel, f, x, length, g)
+        count_in(diagonal, n, scratch.coordinates, residual)
+        grow(R, n, scratch.half, residual)
+        expansion.add(kernel, f, x, length, g, scratch.row)
 
 
 @compiled
-def cheapest_slot(f, diagonal):
+def cheapest_slot(f, diagonal, row):
     """The slot whose removal moves f least."""
-    slot = 0
-    least = math.inf
-    for j in range(f.size[()]):
-        added = expansion.square(f, j) / diagonal[j]
-        if added < least:
-            least = added
-            slot = j
-    return slot
-
-
-@compiled
-def take_out(f, L, diagonal, slot, column, half):
-    """Remove a point and refit to the same function; return the squared distance that this adds."""
     n = f.size[()]
-    added = project_out(f, L, slot, column, half)
+    negative_squares(f, row.ranks)
     for j in range(n):
-        if j == slot:
-            continue
-        to = j if j < slot else j - 1
-        left = diagonal[j] - column[j] ** 2 / column[slot]
-        if left < LOSES_DIGITS * diagonal[j]:
-            left = inverse_diagonal(L, n - 1, to, half)
-        diagonal[to] = left
-    return added
+        row.ranks[j] /= diagonal[j]
+    return first_largest(row.ranks, n, row.folded)
 
 
 @compiled
@@ -237,10 +221,10 @@ def prune(state, epsilon, random, scratch):
     f, diagonal = state.f, state.diagonal
     distance = 0.0  # squared
     while f.size[()] > 0:
-        slot = random_slot(state.generator, f.size[()]) if random == 1 else cheapest_slot(f, diagonal)
+        slot = random_slot(state.generator, f.size[()]) if random == 1 else cheapest_slot(f, diagonal, scratch.row)
         if not distance + expansion.square(f, slot) / diagonal[slot] <= epsilon * epsilon:
             break
-        distance += take_out(f, state.factor, diagonal, slot, scratch.coordinates, scratch.half)
+        distance += take_out(f, state.factor, diagonal, slot, scratch)
     return math.sqrt(distance)
 
 
@@ -274,7 +258,7 @@ def _(record, state, scratch, x, target, weight, scores):
     state.position[()] += 1
     moves = loss > record.descent.threshold or record.descent.threshold == 0.0
     if moves and weight > 0.0 and any_slope(g):
-        expansion.add(record.kernel, state.pending, x, -weight, g)
+        expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
         close_batch(record, state, scratch)
         scratch.common.halt[()] = state.f.size[()] + state.pending.points.shape[1] > state.f.points.shape[1]

@@ -104,24 +104,24 @@ def _(record, state, scratch, x, scores):
 @step.register(ProjectronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, L, kernel = state.f, state.factor, record.mistakes.kernel
+    f, R, kernel = state.f, state.factor, record.mistakes.kernel
     n = f.size[()]
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
-        residual = find_residual(kernel, f, L, x, scratch)
+        residual = find_residual(kernel, f, R, x, scratch)
         if residual == 0.0 or n == f.points.shape[1] or (n > 0 and math.sqrt(residual) <= record.threshold):
-            backward(L, n, scratch.half, scratch.coordinates)
+            backward(R, n, scratch.half, scratch.coordinates)
             spread_over(f, -length, g, scratch.coordinates)
         else:
-            grow(L, n, scratch.half, residual)
-            expansion.add(kernel, f, x, -length, g)
+            grow(R, n, scratch.half, residual)
+            expansion.add(kernel, f, x, -length, g, scratch.row)
     elif record.aggressive == 1 and weight > 0.0:
         short = slope(record.hinge, target, scores, g)
         if short > 0.0:
-            residual = find_residual(kernel, f, L, x, scratch)
+            residual = find_residual(kernel, f, R, x, scratch)
             captured = np.float64(scratch.row.own[0]) - residual
             tau = min(short / captured, 1.0) if captured > 0.0 else 0.0
             if tau > 0.0 and 2.0 * short - tau * captured - 2.0 * math.sqrt(residual) >= 0.0:
-                backward(L, n, scratch.half, scratch.coordinates)
+                backward(R, n, scratch.half, scratch.coordinates)
                 spread_over(f, -record.mistakes.learning_rate * weight * tau, g, scratch.coordinates)
     return loss

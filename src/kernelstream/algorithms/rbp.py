@@ -55,5 +55,5 @@ def _(record, state, scratch, x, target, weight, scores):
         n = state.f.size[()]
         full = n == state.f.points.shape[1]
         slot = random_slot(state.generator, n) if full else n
-        expansion.put(record.mistakes.kernel, state.f, slot, x, -length, g)
+        expansion.put(record.mistakes.kernel, state.f, slot, x, -length, g, scratch.row)
     return loss

@@ -19,15 +19,17 @@ s, as a bound on the dual variable.
 Symbols: B budget, C aggressiveness, s share, alpha+ and alpha- dual, coef of f their difference.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .. import expansion
-from .._compile import inlined
+from .._compile import compiled, inlined
+from ..budgets import first_largest
 from ..engine import Common, Shape, common, evaluate, step
-from ..expansion import Expansion, KernelRow
+from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import MANHATTAN, KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
@@ -112,16 +114,29 @@ class TVM(ExpansionAlgorithm):
         return merged
 
 
+@compiled
+def nearest_pair(K, n, row):
+    """The places i < j of the largest entry above the diagonal, the first of equals."""
+    largest = row.ranks  # of each row, right of the diagonal
+    for a in range(n):
+        largest[a] = -math.inf
+    for b in range(1, n):
+        column = K[b, :b]  # K is symmetric
+        for a in range(b):
+            largest[a] = column[a] if column[a] > largest[a] else largest[a]
+    i = first_largest(largest, n, row.folded)
+    j = i + 1
+    while j < n - 1 and K[i, j] != largest[i]:
+        j += 1
+    return i, j
+
+
 @inlined
 def merge_nearest(record, state, scratch):
     """The two points of largest kernel value become one at their weighted mean; the last point takes the free slot."""
     f, K, share, dual = state.f, state.gram, state.share, state.dual
     n = f.size[()]
-    i, j = 0, 1
-    for a in range(n):
-        for b in range(a + 1, n):
-            if K[a, b] > K[i, j]:
-                i, j = a, b
+    i, j = nearest_pair(K, n, scratch.row)
     mine, theirs = share[0, i] + share[1, i], share[0, j] + share[1, j]
     part = mine / (mine + theirs)
     norm = 0.0
@@ -130,11 +145,12 @@ def merge_nearest(record, state, scratch):
         v = np.float64(f.points[a, i])
         norm += abs(v) if record.kernel.metric == MANHATTAN else v * v
     f.norms[i] = norm
+    expansion.correct(record.kernel, f, i, scratch.row)
     for side in range(2):
         share[side, i] += share[side, j]
         dual[side, i] += dual[side, j]
     last = n - 1
-    expansion.move(f, last, j)
+    expansion.move(f, last, j, scratch.row)
     for side in range(2):
         share[side, j] = share[side, last]
         dual[side, j] = dual[side, last]
@@ -189,7 +205,7 @@ def _(record, state, scratch, x, target, weight, scores):
         return loss
     n = f.size[()]
     g[0] = 0
-    expansion.add(record.kernel, f, x, 1.0, g)
+    expansion.add(record.kernel, f, x, 1.0, g, scratch.row)
     for b in range(n):
         K[n, b] = scratch.row.values[b]
         K[b, n] = scratch.row.values[b]
@@ -202,11 +218,11 @@ def _(record, state, scratch, x, target, weight, scores):
         merge_nearest(record, state, scratch)
     n = f.size[()]
     at_points = scratch.at_points
+    weights = scratch.row.ranks
     for a in range(n):
-        total = 0.0
-        for b in range(n):
-            total += K[a, b] * (state.dual[1, b] - state.dual[0, b])
-        at_points[a] = total
+        weights[a] = state.dual[1, a] - state.dual[0, a]
+    for a in range(n):
+        at_points[a] = dot(K[a, :n], weights[:n])
     for _ in range(record.sweeps):
         ascend(record, state, at_points)
     for a in range(n):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from .. import expansion
 from .._compile import compiled
-from ..kernels import Kernel
+from ..kernels import TILE, Kernel
 from ..learner import DTYPES
 from ..losses import REGRESSION
 from ..parameters import from_json
@@ -20,7 +20,7 @@ from .examples import sparse_rows, stream
 @compiled
 def _add_rows(kernel, f, block, desk, g):
     for t in range(block.indptr.shape[0] - 1):
-        expansion.add(kernel, f, row_of(block, t, 0, desk), 1.0, g)
+        expansion.store(kernel, f, t, row_of(block, t, 0, desk), 1.0, g)
 
 
 @compiled
@@ -83,9 +83,9 @@ def kernel_float32_follows_float64(kernel: Kernel) -> None:
 def kernel_does_not_depend_on_its_neighbours(kernel: Kernel) -> None:
     """A point's value is the same alone and among more points than one tile holds."""
     rng = np.random.default_rng(5)
-    points, X = rng.normal(size=(expansion.TILE + 37, 3)), rng.normal(size=(2, 3))
+    points, X = rng.normal(size=(TILE + 37, 3)), rng.normal(size=(2, 3))
     together = kernel_rows(kernel, X, points, "float64")
-    for i in (0, 1, expansion.TILE - 1, expansion.TILE, len(points) - 1):
+    for i in (0, 1, TILE - 1, TILE, len(points) - 1):
         alone = kernel_rows(kernel, X, points[i : i + 1], "float64")[:, 0]
         require_close(
             kernel, f"values of point {i}, alone and in company,", together[:, i], alone, KERNEL_ROUNDING["float64"]
