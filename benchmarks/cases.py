@@ -102,7 +102,7 @@ class Case:
         course = Course(*(np.zeros(n, kind) for kind in (np.int64, bool, np.int64, np.int64, np.int64)))
         for t in range(n):
             before, size = _remembered(learner), learner.size
-            learner.learn(self.X[t : t + 1], self.y[t : t + 1])
+            scores = learner.learn(self.X[t : t + 1], self.y[t : t + 1])
             after, left = _remembered(learner), learner.size
             kept = min(size, left)
             changed = int((before.coef[:, :kept] != after.coef[:, :kept]).any(0).sum())
@@ -111,6 +111,8 @@ class Case:
             moved = changed > 0 or left != size or points.any()
             if self.learner == "norma":  # which shrinks f in every round
                 moved = after.border > before.border
+            elif self.learner == "budget-perceptron":  # which may take a row in and drop it again
+                moved = margins(scores, self.y[t : t + 1])[0] <= 0
             course.sizes[t], course.moved[t], course.changed[t] = size, moved, changed
             course.gone[t] = max(0, size + moved - left)
             course.slots[t] = points.argmax() if points.any() else kept
@@ -122,6 +124,14 @@ class Case:
         facts: dict[str, Any] = {"learner": self.learner, "data": self.data.name, "d": self.data.width}
         facts |= {name: getattr(spec, name) for name in ("budget", "n_components") if getattr(spec, name, None)}
         return facts | {"K": self.n_outputs, "dtype": self.dtype, "rows": len(self.y)}
+
+
+def margins(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """y f(x), or the score of the right class less the best other one."""
+    if scores.shape[1] == 1:
+        return scores[:, 0] * y
+    right = np.arange(scores.shape[1]) == y[:, None]
+    return scores[right] - np.where(right, -np.inf, scores).max(1)
 
 
 class _Remembered(NamedTuple):

@@ -11,7 +11,7 @@ from kernelstream.features import SINCOS
 from kernelstream.merging import table
 
 from . import bare
-from .cases import Case
+from .cases import Case, margins
 
 Bare = Callable[[], Any]
 CHUNKS = (16, 64, 256)
@@ -140,14 +140,7 @@ def solves(way: str, rows: Callable[[Case], np.ndarray]) -> Callable[[Case], Bar
 
 def margin_errors(case: Case) -> np.ndarray:
     """Rows on which Projectron++ looks for a projection: margin below 1, of the scores as they were."""
-    scores = case.ours()()
-    if case.n_outputs == 1:
-        margins = scores[:, 0] * case.y
-    else:
-        own = scores[np.arange(len(case.y)), case.y].copy()
-        scores[np.arange(len(case.y)), case.y] = -np.inf
-        margins = own - scores.max(1)
-    return case.course.sizes[margins < 1]
+    return case.course.sizes[margins(case.ours()(), case.y) < 1]
 
 
 def sizes_behind(case: Case) -> np.ndarray:

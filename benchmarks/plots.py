@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from kernelstream import ALGORITHMS
+from kernelstream.report import words
 from kernelstream.report.plots import LIGHT, line_style, styled
 
 from .growth import GROWTHS, fits, points
@@ -15,6 +16,7 @@ from .results import Results
 from .targets import NEAR, WITHIN
 
 _PANEL = (4.6, 3.6)
+_NUMBERS = FuncFormatter(lambda value, _: words.count(value) if value >= 100 else f"{value:g}")
 
 
 def write_plots(results: Results, folder: Path) -> list[tuple[str, str]]:
@@ -85,6 +87,8 @@ def _peers(results: Results) -> Figure | None:
             rates.append(record["rows_of"][work] / spread(record["seconds"][work]).median)
         panel.plot(rates, range(len(names)), "osD"[place], markersize=5, color=LIGHT.curves[place], label=label)
     panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.count(value)))
+    panel.xaxis.set_minor_formatter(NullFormatter())
     panel.set_xlabel("rows a second, one core")
     panel.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1.0))
     return figure
@@ -105,8 +109,11 @@ def _growth(results: Results) -> Figure | None:
             unit = 1.0 if growth.part == "rows" else 1e6
             costs = [unit * spread(growth.cost(r)).median for r in records]
             panel.plot([r[growth.x] for r in records], costs, marker="o", markersize=3, label=name, **style)
-        panel.set_xscale("log")
-        panel.set_yscale("log")
+        for axis, scale in ((panel.xaxis, panel.set_xscale), (panel.yaxis, panel.set_yscale)):
+            scale("log")
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=7))
+            axis.set_major_formatter(_NUMBERS)
+            axis.set_minor_formatter(NullFormatter())
         panel.set_title(growth.title)
         panel.set_xlabel(growth.label)
         panel.set_ylabel("seconds" if growth.part == "rows" else "us a row")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from benchmarks import bare
-from benchmarks.cases import Case, base_parameters
+from benchmarks.cases import Case, base_parameters, margins
 from benchmarks.data import sparse_synthetic, synthetic
 from benchmarks.floors import FLOORS, floor, words
 from benchmarks.growth import billion_rows, fit, time_words
@@ -87,13 +87,7 @@ def test_the_course_is_that_of_the_run(classes):
     """The Perceptron stores a row exactly when its margin was not positive; RBP never holds more than its budget."""
     data = synthetic(300, 4, classes)
     case = case_of("perceptron", data)
-    scores = case.ours()()
-    if classes == 2:
-        mistakes = data.y * scores[:, 0] <= 0
-    else:
-        own = scores[np.arange(300), data.y]
-        scores[np.arange(300), data.y] = -np.inf
-        mistakes = own <= scores.max(1)
+    mistakes = margins(case.ours()(), data.y) <= 0
     course = case.course
     np.testing.assert_array_equal(course.moved, mistakes)
     np.testing.assert_array_equal(course.sizes, np.concatenate([[0], np.cumsum(mistakes)[:-1]]))
@@ -101,6 +95,12 @@ def test_the_course_is_that_of_the_run(classes):
     budgeted = case_of("rbp", data, budget=20).course
     assert budgeted.sizes.max() == 20
     np.testing.assert_array_equal(budgeted.gone > 0, budgeted.moved & (budgeted.sizes == 20))
+
+
+def test_margins_are_those_of_the_losses():
+    scores = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 2.5]])
+    np.testing.assert_array_equal(margins(scores, np.array([0, 2])), [-1.0, -0.5])
+    np.testing.assert_array_equal(margins(scores[:, :1], np.array([-1, 1])), [-1.0, 3.0])
 
 
 @pytest.mark.parametrize("name", ["norma", "bsgd-p", "polk", "tvm", "nogd"])
