@@ -156,6 +156,9 @@ def _small_things(results: Results) -> str:
     for r in results.records("calls"):
         for call in ("partial_fit", "predict"):
             rows.append([f"{r['learner']}: {call} on one row", with_range(microseconds(r, call), "us", 1)])
+    for r in results.records("smallest"):
+        cost = spread([1e6 * s / r["rows"] for s in r["seconds"]["ours"]])
+        rows.append([f"{r['learner']}: a row with the smallest model, {size(r)}", with_range(cost, "us", 3)])
     for r in results.records("pieces"):
         rows.append([f"{r['what']}: NumPy's or OpenBLAS's time over ours", ratio(r, "theirs", "ours")])
     if record := results.one("imports"):

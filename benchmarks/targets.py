@@ -36,6 +36,9 @@ WHY = {
 }
 
 
+OTHERWISE = "what a row costs whatever the size: calls through pointers, the loss, the step"
+
+
 class Verdict(NamedTuple):
     """holds is None where nothing was measured; `misses` names what does not hold, by how much, and why."""
 
@@ -63,7 +66,7 @@ def _each(target: str, records: Iterable[Record], ratio: tuple[str, str], most: 
 
 def _missed(label: str, found: tuple[Record, Spread], most: float, of_floor: bool) -> str:
     record, value = found
-    why = WHY.get(record["learner"], "") if of_floor else ""
+    why = WHY.get(record["learner"], OTHERWISE) if of_floor else ""
     by = f"{100 * (value.median / most - 1):.0f} % above" if value.median < 3 * most else f"{value.median / most:.0f}x"
     return f"{label}: {times(value)}, {by}{f': {why}' if why else ''}{_disturbed(record)}"
 
