@@ -34,22 +34,29 @@ def gaussian_rows(X, points, coef, sizes, gamma, row):
         for lo in range(0, sizes[t], TILE):
             n = min(TILE, sizes[t] - lo)
             k = row[:n]
-            for j in range(n):
-                k[j] = 0
-            a = 0
-            while a + 4 <= d:
+            a = d % 4
+            if a == 0:
+                p, q, r, s = points[0, lo:], points[1, lo:], points[2, lo:], points[3, lo:]
+                u, v, w, z = X[t, 0], X[t, 1], X[t, 2], X[t, 3]
+                for j in range(n):
+                    e, f, g, h = p[j] - u, q[j] - v, r[j] - w, s[j] - z
+                    k[j] = e * e + f * f + g * g + h * h
+                a = 4
+            else:
+                for j in range(n):
+                    k[j] = 0
+                for b in range(a):
+                    p, u = points[b, lo:], X[t, b]
+                    for j in range(n):
+                        e = p[j] - u
+                        k[j] += e * e
+            while a < d:
                 p, q, r, s = points[a, lo:], points[a + 1, lo:], points[a + 2, lo:], points[a + 3, lo:]
                 u, v, w, z = X[t, a], X[t, a + 1], X[t, a + 2], X[t, a + 3]
                 for j in range(n):
                     e, f, g, h = p[j] - u, q[j] - v, r[j] - w, s[j] - z
-                    k[j] += e * e + f * f + g * g + h * h
+                    k[j] = k[j] + e * e + f * f + g * g + h * h
                 a += 4
-            while a < d:
-                p, u = points[a, lo:], X[t, a]
-                for j in range(n):
-                    e = p[j] - u
-                    k[j] += e * e
-                a += 1
             for j in range(n):
                 k[j] = exp(-gamma * k[j])
             for c in range(coef.shape[0]):

@@ -25,6 +25,8 @@ DISTURBED = 0.10
 PATIENCE = 4
 # A timing that is shorter is repeated until it is as long, in seconds.
 SHORTEST = 0.02
+# ... but getting ready may take this many times as long.
+LONG = 20
 
 
 class Plan(NamedTuple):
@@ -101,9 +103,11 @@ def in_turns(
     counts = {}
     for name, work in works.items():
         once = _seconds(work, 1, clock)  # compiles, fills the caches
-        if once < 50 * plan.shortest:
+        start = clock()
+        if once < LONG * plan.shortest:
             once = _seconds(work, 1, clock)
-        counts[name] = max(1, round(plan.shortest / max(once, 1e-7)))
+        ready = clock() - start - once  # what getting ready takes is paid in every run
+        counts[name] = max(1, round(min(plan.shortest / max(once, 1e-7), LONG * plan.shortest / max(ready, 1e-7))))
     attempts: list[tuple[float, dict[str, float]]] = []
     while sum(gap <= DISTURBED for gap, _ in attempts) < plan.turns and len(attempts) < PATIENCE * plan.turns:
         before = _seconds(works[yardstick], counts[yardstick], clock)

@@ -177,10 +177,16 @@ def ascents(case: Case) -> Bare:
 # Explicit features.
 
 
+def _frequencies(case: Case) -> np.ndarray:
+    """Numbers like the kernel's frequencies, (d, D)."""
+    draws = np.random.default_rng(0).standard_normal((case.data.width, case.spec.n_components), np.float32)
+    return np.asarray(np.sqrt(2 * case.spec.kernel.width) * draws, case.dtype)
+
+
 def _projections(case: Case, chunk: int, D: int) -> tuple[Callable[[int], int], np.ndarray, np.ndarray]:
     """(projects rows a .. a + chunk - 1 and tells how many there were, the projections, room for the features)."""
     X, dtype = case.X, case.dtype
-    U = case.spec.kernel.frequencies(0, range(case.data.width), D).astype(dtype)
+    U = _frequencies(case)
     P, Z = np.zeros((chunk, D), dtype), np.zeros((chunk, 2 * D), dtype)
     address, n = SINCOS.address(dtype), len(case.y)
     parts = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data) if sp.issparse(X) else None
@@ -234,7 +240,7 @@ def widths(case: Case) -> Bare:
     if not sp.issparse(X):
         n, d = X.shape
         X = sp.csr_array((X.reshape(-1), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), shape=X.shape)
-    U = case.spec.kernel.frequencies(0, range(case.data.width), D).astype(dtype)
+    U = _frequencies(case)
     weights = np.zeros((case.n_outputs, 2 * D), dtype)
     room = np.zeros(case.data.width, dtype), np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype)
     parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data

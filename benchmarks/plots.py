@@ -71,7 +71,7 @@ def _floors(results: Results) -> Figure | None:
     panel.set_xlim(left=0.45)
     for line in (NEAR, WITHIN):
         panel.axvline(line, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
-    panel.legend(loc="lower right")
+    panel.legend(loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
     return figure
 
 
