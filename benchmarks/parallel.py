@@ -133,9 +133,11 @@ def smallest(plan: Plan) -> list[Record]:
     """A row's cost with next to no model: what does not depend on its size."""
     data = real("cod-rna").first(min(20_000, plan.most_rows))
     records = []
-    for name, size in (("fogd", {"n_components": 1}), ("rbp", {"budget": 1}), ("bogd", {"budget": 1})):
-        case = Case(name, data, {"kernel": Gaussian(gamma=1.0), **size})
-        records.append({**case.facts(), **in_turns(plan, {"ours": case.ours}).as_json()})
+    one = {"n_components": 1}, {"budget": 1}, {"coverage": 5.0}
+    for name, size in (("fogd", one[0]), ("rrf", one[0]), ("rbp", one[1]), ("bogd", one[1]), ("avm", one[2])):
+        case = Case(name, data, {**base_parameters(name), **size})
+        turns = in_turns(plan, {"ours": case.ours})
+        records.append({**case.facts(), **turns.as_json(), "size": case.finished.size})
     return records
 
 

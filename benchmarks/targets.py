@@ -25,7 +25,6 @@ WHY = {
     "bsgd-r": "the pass that looks for the smallest term is in float64 and compares one at a time",
     "bsgd-m": "the line search bisects to the last bit, 50 steps; a partner's look-up reads two tables",
     "budget-perceptron": "the pass that looks for the best term takes a square root and a division a point",
-    "avm": "the search for the nearest point folds the kernel values several times",
     "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
     "polk": "a removal rotates the factor's columns, which lie across memory",
     "bsgd-p": "a removal rotates the factor's columns, which lie across memory",

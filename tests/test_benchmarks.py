@@ -111,10 +111,11 @@ def test_courses_of_learners_that_rescale_project_or_refit(name):
     assert (np.diff(course.sizes) <= course.moved[:-1]).all(), "a row adds one point at most, and only if f moved"
 
 
-def test_kernel_rows_are_what_they_say():
+@pytest.mark.parametrize("d", [3, 6, 8])
+def test_kernel_rows_are_what_they_say(d):
     """All three ways give the same sum of scores as NumPy."""
     rng = np.random.default_rng(0)
-    X, points, coef = rng.normal(size=(9, 6)), rng.normal(size=(1500, 6)), rng.normal(size=(2, 1500))
+    X, points, coef = rng.normal(size=(9, d)), rng.normal(size=(1500, d)), rng.normal(size=(2, 1500))
     sizes = np.array([0, 1, 5, 700, 1023, 1024, 1025, 1499, 1500])
     X[X < 0] = 0
     distances = ((X[:, None] - points[None]) ** 2).sum(2)
