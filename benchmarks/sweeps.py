@@ -10,7 +10,7 @@ from kernelstream import ALGORITHMS
 from kernelstream.kernels import Gaussian
 
 from . import peers
-from .cases import SLOW, UNBOUNDED, Case, base_parameters, rows_for
+from .cases import SLOW, Case, base_parameters, rows_for
 from .data import Data, real, sparse_synthetic, synthetic
 from .floors import floor
 from .measure import Plan, Work, in_turns
@@ -74,18 +74,17 @@ def full(name: str, data: Data, rows: int, parameters: dict[str, Any], points: i
     """A case whose dictionary holds `points` before the clock starts; without a bound, or without points, it gets as
     many rows before. Requires: enough rows.
     """
-    case = Case(name, data, parameters)
-    if name in FEATURED or name in UNBOUNDED or name in ("avm", "polk"):
-        warm = points
-    else:
-        learner, warm = case.started, 0
-        while learner.size < points and warm + rows + 320 < len(data.y):
-            learner.learn(data.X[warm : warm + 256], data.y[warm : warm + 256])
-            warm += 256
-        # What happens once, when the budget is reached, is over.
-        learner.learn(data.X[warm : warm + 64], data.y[warm : warm + 64])
-        warm += 64
-    return Case(name, data.first(warm + rows), parameters, warm=warm)
+    if name in FEATURED or "budget" not in parameters:
+        return Case(name, data.first(points + rows), parameters, warm=points)
+    learner, warm = Case(name, data, parameters).started, 0
+    while learner.size < points and warm + rows + 320 < len(data.y):
+        learner.learn(data.X[warm : warm + 256], data.y[warm : warm + 256])
+        warm += 256
+    # What happens once, when the budget is reached, is over after some more.
+    learner.learn(data.X[warm : warm + 64], data.y[warm : warm + 64])
+    case = Case(name, data.first(warm + 64 + rows), parameters, warm=warm + 64)
+    case.started = learner  # as it would learn it again
+    return case
 
 
 def _some(points: Iterable[Any], plan: Plan) -> list[Any]:
@@ -99,7 +98,7 @@ def wide(plan: Plan) -> list[Record]:
     records = []
     for name in _some(ALGORITHMS, plan):
         parameters = {**base_parameters(name), "kernel": Gaussian(gamma=1.0)}
-        count = min(rows, SLOW.get(name, rows) // 3 if name in SLOW else rows)
+        count = min(rows, SLOW[name] // 3) if name in SLOW else rows
         records.append(timed(plan, full(name, data, count, parameters, parameters.get("budget", 400))))
     return records
 
