@@ -9,6 +9,7 @@ from kernelstream import ALGORITHMS
 from .growth import GROWTHS, fits
 from .measure import Spread, over, spread
 from .results import Record, Results
+from .sweeps import BUDGETED
 from .tables import short, times, with_range
 
 WITHIN = 2.0
@@ -138,7 +139,11 @@ def _in_proportion(results: Results) -> list[Verdict]:
             continue
         shown = ", ".join(f"{name} {line.exponent.median:.2f}" for name, line in lines.items())
         steep = {name: line.exponent for name, line in lines.items() if line.exponent.median > most}
-        misses = tuple(f"{name}: {e.median:.2f} ({e.least:.2f} to {e.largest:.2f})" for name, e in steep.items())
+        storing = ": a new point is written into every feature's row of the dictionary, O(d) a move"
+        misses = tuple(
+            f"{name}: {e.median:.2f} ({e.least:.2f} to {e.largest:.2f}){storing if name in BUDGETED else ''}"
+            for name, e in steep.items()
+        )
         found.append(Verdict(target, shown, not steep, misses))
     return found
 
