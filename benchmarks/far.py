@@ -3,9 +3,22 @@
 from kernelstream import ALGORITHMS
 
 from .cases import BUDGET
-from .growth import BILLION, GROWTHS, MILLION, ROOM, Fit, billion_rows, bytes_words, fits, million_features, time_words
+from .growth import (
+    BILLION,
+    GROWTHS,
+    MILLION,
+    ROOM,
+    Fit,
+    billion_rows,
+    bytes_words,
+    fits,
+    million_features,
+    points,
+    time_words,
+)
+from .measure import over
 from .results import Results
-from .tables import DASH, table
+from .tables import DASH, short, table
 
 
 def grown(results: Results, shown: dict[str, str]) -> str:
@@ -27,8 +40,26 @@ def grown(results: Results, shown: dict[str, str]) -> str:
             f"{'; '.join(ranges)}.",
             table(("learner", *(growth.title for growth in GROWTHS)), [row for row in rows if set(row[1:]) != {DASH}]),
             *(shown[name] for name in ("growth.png",) if name in shown),
+            *_over_floors(results),
         ]
     )
+
+
+def _over_floors(results: Results) -> list[str]:
+    """A table for each factor: the median time over the floor at each of its values."""
+    texts = []
+    for growth in GROWTHS:
+        found: dict[str, dict[int, str]] = {}
+        for name in ALGORITHMS:
+            for record in points(results, growth, name):
+                if "floor" in record["seconds"]:
+                    value = short(over(record, "ours", "floor").median)
+                    found.setdefault(name, {})[record[growth.x]] = value + ("*" if record["disturbed"] else "")
+        xs = sorted({x for row in found.values() for x in row})
+        rows = [[name, *(row.get(x, DASH) for x in xs)] for name, row in found.items()]
+        if rows:
+            texts += [f"Time over the floor against {growth.title}:", table(("learner", *(f"{x:,}" for x in xs)), rows)]
+    return texts
 
 
 def _exponent(line: Fit | None) -> str:
@@ -99,6 +130,6 @@ def _million(results: Results) -> list[str]:
         "these learners first. A dense row of a million float32 numbers is 4 MB, and a billion of them are\n"
         f"{bytes_words(4.0 * MILLION * BILLION)}, which no one machine reads.",
         table(head, rows),
-        f"\\* with {BUDGET} points or the papers' components, drawn on from the widest rows that were measured by the\n"
-        "exponent of the last two points.",
+        f"\\* with {BUDGET} points or the papers' components, in proportion to the features, from the widest rows\n"
+        "that were measured.",
     ]

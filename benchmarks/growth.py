@@ -142,19 +142,16 @@ class WideForecast(NamedTuple):
 
 
 def million_features(results: Results) -> list[WideForecast]:
-    """From the lines of cost and memory against the number of features."""
+    """Sparse rows and memory from their lines against the number of features; dense rows in proportion to it, from the
+    widest that were measured (their line bends where the dictionary leaves the caches).
+    """
     sparse, dense = (next(g for g in GROWTHS if g.title == t) for t in ("features, 16 present", "dimension, dense"))
     forecasts = []
     for name, line in fits(results, sparse).items():
         records = points(results, sparse, name)
         memory = fit([r["d"] for r in records], [[r["bytes"]] for r in records])
-        wide = points(results, dense, name)
-        cost = fit([r["d"] for r in wide], [per_row(r) for r in wide])
-        # The last slope: what does not grow with d has no weight there.
-        widest = max(wide, key=lambda r: r["d"]) if wide else None
-        drawn = None
-        if cost is not None and widest is not None:
-            drawn = float(np.median(per_row(widest))) * (MILLION / widest["d"]) ** cost.last
+        wide = max(points(results, dense, name), key=lambda r: r["d"], default=None)
+        drawn = None if wide is None else float(np.median(per_row(wide))) * MILLION / wide["d"]
         assert memory is not None
         size = int(records[0].get("budget") or records[0]["n_components"])
         forecasts.append(WideForecast(name, size, line.at(MILLION), line.exponent, drawn, memory.at(MILLION)))
@@ -170,7 +167,7 @@ def time_words(seconds: float) -> str:
 
 
 def bytes_words(count: float) -> str:
-    for unit, length in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
+    for unit, length in (("PB", 2**50), ("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
         if count >= length:
             return f"{count / length:,.3g} {unit}"
     return f"{count:.0f} B"

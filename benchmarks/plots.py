@@ -111,7 +111,8 @@ def _growth(results: Results) -> Figure | None:
             panel.plot([r[growth.x] for r in records], costs, marker="o", markersize=3, label=name, **style)
         for axis, scale in ((panel.xaxis, panel.set_xscale), (panel.yaxis, panel.set_yscale)):
             scale("log")
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=7))
+            low, high = axis.get_view_interval()
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 80 * low else (1.0,)))
             axis.set_major_formatter(_NUMBERS)
             axis.set_minor_formatter(NullFormatter())
         panel.set_title(growth.title)
