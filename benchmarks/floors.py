@@ -14,6 +14,7 @@ from .pieces import (
     again_when_full,
     ascents,
     coef_axpys,
+    columns,
     downdates,
     every_row,
     fourier,
@@ -24,8 +25,6 @@ from .pieces import (
     nystrom,
     passes,
     scores_at_points,
-    sizes_behind,
-    sizes_full,
     sizes_moved,
     solves,
     widths,
@@ -44,12 +43,9 @@ TWO_PASSES = Piece("a removal: two passes over the points", passes(2))
 FORWARD = Piece("a move: one forward solve", solves("forward", sizes_moved))
 BACKWARD = Piece("a move: one backward solve", solves("backward", sizes_moved))
 SPREADING = Piece("a move: one axpy on the coefficients (two with several outputs)", coef_axpys)
-COLUMN = (
-    Piece("a removal: a column of the inverse Gram matrix (two solves)", solves("forward", sizes_behind)),
-    Piece("", solves("backward", sizes_full)),
-)
+COLUMN = Piece("a removal: a column of the inverse Gram matrix (two solves)", columns)
 DOWNDATE = Piece("a removal: a rank-one update of the factor behind the point", downdates)
-PROJECTION = (ROW, FORWARD, *COLUMN, DOWNDATE, ONE_PASS)
+PROJECTION = (ROW, FORWARD, COLUMN, DOWNDATE, ONE_PASS)
 
 FLOORS: dict[str, tuple[Piece, ...]] = {
     "fogd": (
@@ -109,7 +105,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         Piece("a removal: a look-up for every partner, one line search of 30 steps", merges),
     ),
     "npbsgd": PROJECTION,
-    "polk": (ROW, FORWARD, BACKWARD, *COLUMN, DOWNDATE, TWO_PASSES),
+    "polk": (ROW, FORWARD, BACKWARD, COLUMN, DOWNDATE, TWO_PASSES),
     "avm": (ROW, Piece("a row: the largest of its kernel values", nearest)),
     "tvm": (
         ROW,
@@ -122,7 +118,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
 
 def words(name: str) -> str:
     """What is counted for a learner."""
-    return "; ".join(piece.words for piece in FLOORS[name] if piece.words)
+    return "; ".join(piece.words for piece in FLOORS[name])
 
 
 def floor(case: Case) -> Callable[[], Bare]:

@@ -150,6 +150,17 @@ def sizes_behind(case: Case) -> np.ndarray:
     return np.maximum(course.sizes[full] - course.slots[full], 0)
 
 
+def columns(case: Case) -> Bare:
+    """A column of the inverse: a forward solve from the point on, a backward solve of all."""
+    first, second = _solve(sizes_behind(case), "forward"), _solve(sizes_full(case), "backward")
+
+    def run() -> None:
+        first()
+        second()
+
+    return run
+
+
 def downdates(case: Case) -> Bare:
     behind = sizes_behind(case)
     most = int(behind.max(initial=1))
