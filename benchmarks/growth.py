@@ -14,6 +14,7 @@ from .results import Record, Results
 BILLION, MILLION = 10**9, 10**6
 DAY = 86_400.0
 ROOM = 16 * 2**30  # bytes of memory of a machine on a desk
+SQUARE = ("polk", "npbsgd")  # keep a factor of their Gram matrix, without a bound
 
 
 class Fit(NamedTuple):
@@ -46,6 +47,11 @@ def fit(xs: Sequence[float], ys: Sequence[Sequence[float]]) -> Fit | None:
 
 def per_row(record: Record) -> list[float]:
     return [seconds / record["rows"] for seconds in record["seconds"]["ours"]]
+
+
+def over_floor(record: Record) -> list[float]:
+    pairs = zip(record["seconds"]["ours"], record["seconds"]["floor"], strict=True)
+    return [ours / floor for ours, floor in pairs]
 
 
 def whole(record: Record) -> list[float]:
@@ -121,12 +127,14 @@ def billion_rows(results: Results) -> list[Forecast]:
         cost = fit(xs, [whole(r) for r in records])
         if cost is None:
             continue
-        middle, top = records[-1], math.log(BILLION / records[-1]["rows"])
-        reach = [float(np.median(whole(middle)) * math.exp(slope * top)) for slope in cost.exponent]
-        sizes, room = fit(xs, [[r["size"]] for r in records]), fit(xs, [[r["bytes"]] for r in records])
+        longest = records[-1]
+        top = math.log(BILLION / longest["rows"])
+        reach = [float(np.median(whole(longest)) * math.exp(slope * top)) for slope in cost.exponent]
+        sizes = fit(xs, [[r["size"]] for r in records])
         assert sizes is not None
-        assert room is not None
-        forecasts.append(Forecast(name, Spread(*reach), sizes.at(BILLION), room.at(BILLION), True))
+        size = sizes.at(BILLION)
+        room = longest["bytes"] * (size / longest["size"]) ** (2 if name in SQUARE else 1)
+        forecasts.append(Forecast(name, Spread(*reach), size, room, True))
     return sorted(forecasts, key=lambda forecast: forecast.seconds.median)
 
 
@@ -169,5 +177,5 @@ def time_words(seconds: float) -> str:
 def bytes_words(count: float) -> str:
     for unit, length in (("PB", 2**50), ("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("kB", 2**10)):
         if count >= length:
-            return f"{count / length:,.3g} {unit}"
+            return f"{count / length:.{1 if count < 100 * length else 0}f} {unit}"
     return f"{count:.0f} B"

@@ -51,7 +51,8 @@ def timed(
     for name, (work, count) in (others or {}).items():
         works[name], rows[name] = work, count
     turns = in_turns(plan, works, yardstick="floor" if with_floor else None)
-    return {**case.facts(), **turns.as_json(), "rows_of": rows}
+    found = {"size": case.finished.size, "bytes": case.finished.n_bytes}
+    return {**case.facts(), **found, **turns.as_json(), "rows_of": rows}
 
 
 def base(name: str) -> Callable[[Plan], list[Record]]:
@@ -65,7 +66,7 @@ def base(name: str) -> Callable[[Plan], list[Record]]:
         record = timed(plan, case, others=others)
         names = {"sklearn": peers.sklearn_words(case), "river": peers.river_words(case)}
         moved = float(case.course.moved.mean())
-        return [{**record, "names": names, "moved": moved, "size": case.finished.size, "bytes": case.finished.n_bytes}]
+        return [{**record, "names": names, "moved": moved}]
 
     return part
 
@@ -212,7 +213,7 @@ def nonzeros(plan: Plan) -> list[Record]:
             case = full(name, data, min(1500, plan.most_rows), parameters, 100)
             record = timed(plan, case)
             moved = float(case.course.moved.mean())
-            records.append({**record, "present": present, "moved": moved, "bytes": case.finished.n_bytes})
+            records.append({**record, "present": present, "moved": moved})
     return records
 
 
@@ -224,8 +225,7 @@ def rows(plan: Plan) -> list[Record]:
         top = rows_for(name, most)
         for count in _some((top // 8, top // 4, top // 2, top), plan):
             case = Case(name, real("cod-rna").first(count), base_parameters(name))
-            record = timed(plan._replace(turns=min(3, plan.turns)), case, with_floor=False)
-            records.append({**record, "size": case.finished.size, "bytes": case.finished.n_bytes})
+            records.append(timed(plan._replace(turns=min(3, plan.turns)), case, with_floor=False))
     return records
 
 
