@@ -151,7 +151,7 @@ def moving_widths(address, indptr, indices, values, frequencies, weights, moved,
     total = 0.0
     D = frequencies.shape[1]
     outputs = weights.shape[0]
-    s = p[0]
+    s, features = p[0], z[0]
     for t in range(indptr.shape[0] - 1):
         first, last = indptr[t], indptr[t + 1]
         for j in range(D):
@@ -173,15 +173,15 @@ def moving_widths(address, indptr, indices, values, frequencies, weights, moved,
             i += 1
         call_for_effect(address, p, 1, z)
         for k in range(outputs):
-            total += dot(weights[k], z[0])
+            total += dot(weights[k], features)
         if moved[t]:
             for k in range(min(2, outputs)):
-                on_sine, on_cosine, sine, cosine = weights[k, :D], weights[k, D:], z[0, :D], z[0, D:]
+                on_sine, on_cosine, sine, cosine = weights[k, :D], weights[k, D:], features[:D], features[D:]
                 for j in range(D):
                     s[j] += on_sine[j] * cosine[j] - on_cosine[j] * sine[j]
                 w = weights[k]
-                for j in range(2 * D):
-                    w[j] += rate * z[0, j]
+                for j in range(w.shape[0]):
+                    w[j] += rate * features[j]
             for i in range(first, last):
                 total += scaled[i - first] * dot(frequencies[indices[i]], s)
     return total
@@ -244,13 +244,13 @@ def rank_one_updates(R, sizes, x):
         for j in range(n):
             x[j] = 1e-8
         for k in range(n):
-            length = math.sqrt(R[k, k] * R[k, k] + x[k] * x[k])
-            c, s = R[k, k] / length, x[k] / length
-            row = R[k]
-            for j in range(k, n):
-                a, b = row[j], x[j]
+            row, rest = R[k, k:n], x[k:n]
+            length = math.sqrt(row[0] * row[0] + rest[0] * rest[0])
+            c, s = row[0] / length, rest[0] / length
+            for j in range(row.shape[0]):
+                a, b = row[j], rest[j]
                 row[j] = c * a + s * b
-                x[j] = c * b - s * a
+                rest[j] = c * b - s * a
 
 
 @compiled
