@@ -1,56 +1,52 @@
-"""Measure the numbers in README: `make bench` (all), or `python -m benchmarks fogd nogd` (some).
+"""Measure how fast the learners are: `make bench` (all of it), or `python -m benchmarks fogd budgets` (some parts).
 
-One thread. What is compared is measured in turns within one run, several times, and the figure is the median of the
-ratios of neighbours, with their range: these machines are noisy, their ratios less so. Results go to
-benchmarks/results.json and into the table between the markers in README.md.
+Results go to benchmarks/results.json, a part at a time; then docs/performance.md with its plots and the short table in
+README.md are written anew from all results that there are. `--page` only writes them. `--quick` measures tiny cases in
+seconds, to see that everything works; `--out DIRECTORY` then takes what is written.
 """
 
 import os
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
-import json  # noqa: E402
-import platform  # noqa: E402
+import argparse  # noqa: E402
 import sys  # noqa: E402
+import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from . import speed, startup  # noqa: E402
-from .measure import Figure  # noqa: E402
+from . import parallel, startup, sweeps  # noqa: E402
+from .measure import QUICK, Plan  # noqa: E402
+from .page import write_page  # noqa: E402
+from .readme import write_readme  # noqa: E402
+from .results import Results  # noqa: E402
 
-HERE = Path(__file__).parent
-README = HERE.parent / "README.md"
-BEGIN, END = "<!-- bench begins -->", "<!-- bench ends -->"
-
-BENCHMARKS = {**speed.BENCHMARKS, **startup.BENCHMARKS}
-
-
-def table(figures: list[Figure]) -> str:
-    lines = ["| what | measured | wanted |", "| --- | --- | --- |"]
-    lines += [f"| {f.what} | {f.shown} | {f.wanted}{'' if f.met else ' (not met)'} |" for f in figures]
-    return "\n".join(lines)
+ROOT = Path(__file__).parents[1]
+PARTS = {**sweeps.PARTS, **parallel.PARTS, **startup.PARTS}
 
 
-def main(names: list[str]) -> None:
-    unknown = [name for name in names if name not in BENCHMARKS]
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page from the results")
+    parser.add_argument("--quick", action="store_true", help="tiny cases, two turns; needs --out")
+    parser.add_argument("--out", type=Path, help="directory for results, page and plots instead of this repository")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
-        sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    results = HERE / "results.json"
-    kept = json.loads(results.read_text())["figures"] if results.exists() else {}
-    for name in names or BENCHMARKS:
-        print(f"{name} ...", flush=True)
-        figures = BENCHMARKS[name]()
-        for figure in figures:
-            print(f"  {figure.what}: {figure.shown} (wanted {figure.wanted})", flush=True)
-        kept[name] = [figure._asdict() for figure in figures]
-    machine = f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}"
-    results.write_text(json.dumps({"machine": machine, "figures": kept}, indent=1) + "\n")
-    ordered = [Figure(**f) for name in BENCHMARKS for f in kept.get(name, [])]
-    text = README.read_text()
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
-    README.write_text(f"{head}{BEGIN}\n{table(ordered)}\n{END}{tail}")
-    print(f"written: {results}, {README}")
+        parser.error(f"there is no part {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    if options.quick and options.out is None:
+        parser.error("--quick measures too little to be kept; name a directory with --out")
+    results = Results(ROOT / "benchmarks" / "results.json" if options.out is None else options.out / "results.json")
+    plan = QUICK if options.quick else Plan()
+    for name in [] if options.page else options.parts or PARTS:
+        start = time.perf_counter()
+        results.keep(name, PARTS[name](plan))
+        print(f"{name}: {len(results.parts[name])} figures in {time.perf_counter() - start:.0f} s", flush=True)
+    write_page(results, (ROOT / "docs" if options.out is None else options.out) / "performance.md")
+    if options.out is None:
+        write_readme(results, ROOT / "README.md")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,150 @@
+"""Two cores, other feature maps, and single calls: what is compared with ourselves rather than with a floor."""
+
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from kernelstream import FOGD, Multiclass, OnlineKernelClassifier, make
+from kernelstream.experiments import Repetition, repeated
+from kernelstream.kernels import Gaussian
+from kernelstream.sources import ArraySource
+from kernelstream.survey import survey
+from kernelstream.tune import tune
+
+from .cases import THREADS, Case, base_parameters
+from .data import Data, real
+from .measure import Plan, in_turns
+
+Record = dict[str, Any]
+
+# Whether FOGD can be asked for a structured map.
+STRUCTURED = {"map": "structured"} if "map" in {field.name for field in fields(FOGD)} else None
+
+
+def _wall(plan: Plan, one: Callable[[], Any], two: Callable[[], Any]) -> Record:
+    """Both in turns, by the clock on the wall; the one process is the yardstick. They take seconds: three turns."""
+    plan = plan._replace(turns=min(3, plan.turns))
+    turns = in_turns(plan, {"one": lambda: one, "two": lambda: two}, yardstick="one", clock=time.perf_counter)
+    return turns.as_json()
+
+
+def threads(plan: Plan) -> list[Record]:
+    """FOGD and NOGD on mnist and covtype with one thread and with two, and whether all bits are equal."""
+    records = []
+    for source, gamma, rows in (("mnist", 0.02, 8000), ("covtype", 0.1, 30_000)):
+        for name in ("fogd", "nogd"):
+            parameters = {**base_parameters(name), "kernel": Gaussian(gamma=gamma)}
+            data = real(source).first(min(rows, plan.most_rows))
+            facts = Case(name, data, parameters).facts()
+            if not THREADS:
+                records.append({**facts, "missing": "a learner takes no number of threads"})
+                continue
+            runs = [Case(name, data, parameters, threads=count) for count in (1, 2)]
+            equal = np.array_equal(*(run.ours()() for run in runs))
+            works = {"one": runs[0].ours, "two": runs[1].ours}
+            turns = in_turns(plan, works, yardstick="one", clock=time.perf_counter)
+            records.append({**facts, **turns.as_json(), "equal": equal})
+    return records
+
+
+def processes(plan: Plan) -> list[Record]:
+    """Row orders and tuning trials in one process and in two."""
+    small = plan.most_rows < 10_000
+    data = real("cod-rna").first(plan.most_rows)
+    source = ArraySource(data.X, data.y, name=data.name)
+    one = Repetition(make("fogd", kernel=Gaussian(gamma=1.0), n_components=400), source, survey(source, task="binary"))
+    orders = range(2 if small else 64)
+    found = _wall(plan, lambda: repeated([one], orders, jobs=1), lambda: repeated([one], orders, jobs=2))
+    records = [{"what": "row orders", "learner": "fogd", "data": data.name, "runs": len(orders), **found}]
+    data = real("covtype").first(plan.most_rows)
+    task, trials = Multiclass(range(7)), 3 if small else 48
+
+    def search(jobs: int) -> Callable[[], Any]:
+        return lambda: tune("fogd", data.X, data.y, task, trials=trials, jobs=jobs, settings=["n_components=1600"])
+
+    found = _wall(plan, search(1), search(2))
+    return [*records, {"what": "tuning trials", "learner": "fogd", "data": data.name, "runs": trials, **found}]
+
+
+def structured(plan: Plan) -> list[Record]:
+    """FOGD on mnist with the plain map and with a structured one of as many components, and their errors."""
+    data = real("mnist").first(min(20_000, plan.most_rows))
+    parameters = {**base_parameters("fogd"), "kernel": Gaussian(gamma=0.02)}
+    plain = Case("fogd", data, parameters)
+    if STRUCTURED is None:
+        return [{**plain.facts(), "missing": "FOGD has no structured map"}]
+    other = Case("fogd", data, parameters | STRUCTURED)
+    errors = {name: _error(case, data) for name, case in (("plain", plain), ("structured", other))}
+    turns = in_turns(plan, {"plain": plain.ours, "structured": other.ours}, yardstick="structured")
+    return [{**plain.facts(), **turns.as_json(), "errors": errors}]
+
+
+def _error(case: Case, data: Data) -> float:
+    """Of the predictions that were made before each row was learned."""
+    return float((case.ours()().argmax(1) != data.y).mean())
+
+
+def calls(plan: Plan) -> list[Record]:
+    """`partial_fit` and `predict` on one row, and `predict_learn` beside `partial_fit` on all."""
+    data = real("cod-rna").first(min(20_000, plan.most_rows))
+    times = min(1000, len(data.y))
+    records = []
+    for name, size in (("fogd", {"n_components": 100}), ("nogd", {"budget": 100}), ("rbp", {"budget": 100})):
+        spec = make(name, kernel=Gaussian(gamma=1.0), **size)
+
+        def fresh(spec: Any = spec) -> OnlineKernelClassifier:
+            model = OnlineKernelClassifier(spec, random_state=0)
+            return model.partial_fit(data.X[:1000], data.y[:1000], classes=[-1, 1])
+
+        model = fresh()
+
+        def fit(model: Any = model) -> None:
+            for t in range(times):
+                model.partial_fit(data.X[t : t + 1], data.y[t : t + 1])
+
+        def predict(model: Any = model) -> None:
+            for t in range(times):
+                model.predict(data.X[t : t + 1])
+
+        def whole(method: str, fresh: Callable[[], Any] = fresh) -> Callable[[], Callable[[], Any]]:
+            def work() -> Callable[[], Any]:
+                model = fresh()
+                return lambda: getattr(model, method)(data.X, data.y)
+
+            return work
+
+        works = {
+            "partial_fit": lambda fit=fit: fit,
+            "predict": lambda predict=predict: predict,
+            "all rows": whole("partial_fit"),
+            "predict_learn": whole("predict_learn"),
+        }
+        turns = in_turns(plan, works)
+        rows = {"partial_fit": times, "predict": times, "all rows": len(data.y), "predict_learn": len(data.y)}
+        facts = {"learner": name, "data": data.name, "d": data.width, **size}
+        records.append({**facts, **turns.as_json(), "rows_of": rows})
+    return records
+
+
+def smallest(plan: Plan) -> list[Record]:
+    """A row's cost with next to no model: what does not depend on its size."""
+    data = real("cod-rna").first(min(20_000, plan.most_rows))
+    records = []
+    one = {"n_components": 1}, {"budget": 1}, {"coverage": 5.0}
+    for name, size in (("fogd", one[0]), ("rrf", one[0]), ("rbp", one[1]), ("bogd", one[1]), ("avm", one[2])):
+        case = Case(name, data, {**base_parameters(name), **size})
+        turns = in_turns(plan, {"ours": case.ours})
+        records.append({**case.facts(), **turns.as_json(), "size": case.finished.size})
+    return records
+
+
+PARTS: dict[str, Callable[[Plan], list[Record]]] = {
+    "threads": threads,
+    "processes": processes,
+    "structured": structured,
+    "calls": calls,
+    "smallest": smallest,
+}

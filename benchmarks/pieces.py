@@ -1,0 +1,281 @@
+"""What floors are made of: each function builds, for a case, a bare computation of as much as its run had to do."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from kernelstream.features import SINCOS
+from kernelstream.merging import table
+
+from . import bare
+from .cases import Case, margins
+
+Bare = Callable[[], Any]
+CHUNKS = (16, 64, 256)
+
+
+def fastest(*ways: Bare) -> Bare:
+    """The quickest of several ways to do the same, each tried twice (the first call compiles)."""
+    if len(ways) == 1:
+        return ways[0]
+
+    def seconds(way: Bare) -> float:
+        way()
+        start = time.process_time()
+        way()
+        return time.process_time() - start
+
+    return min(ways, key=seconds)
+
+
+# Kernel rows.
+
+
+def _kernel_rows(case: Case, which: np.ndarray, sizes: np.ndarray) -> Bare:
+    """Gaussian kernel rows over sizes[t] points for the rows `which`, and K dots each; the faster of one loop over the
+    differences and products by BLAS.
+    """
+    X, dtype = case.X[which], case.dtype
+    most = int(sizes.max(initial=1))
+    points = np.ascontiguousarray(_some_points(case, most).T)
+    norms = (points.astype(np.float64) ** 2).sum(0).astype(dtype)
+    coef, row = np.full((case.n_outputs, most), 1e-3, dtype), np.zeros(max(most, bare.TILE), dtype)
+    gamma = np.dtype(dtype).type(case.spec.kernel.width)
+    if sp.issparse(X):
+        parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+        return lambda: bare.sparse_gaussian_rows(*parts, points, norms, coef, sizes, gamma, row)
+    squares = (X.astype(np.float64) ** 2).sum(1).astype(dtype)
+
+    def by_products(chunk: int) -> Bare:
+        G = np.zeros((chunk, most), dtype)
+
+        def run() -> None:
+            for a in range(0, len(X), chunk):
+                rows, those = X[a : a + chunk], sizes[a : a + chunk]
+                n = int(those.max())
+                bare.products(rows, points[:, :n], G[: len(rows), :n])
+                bare.finish_products(G[: len(rows)], squares[a : a + chunk], norms, coef, those, gamma)
+
+        return run
+
+    def by_differences() -> None:
+        bare.gaussian_rows(X, points, coef, sizes, gamma, row)
+
+    return fastest(by_differences, *(by_products(chunk) for chunk in CHUNKS[1:])) if len(X) else lambda: None
+
+
+def _some_points(case: Case, n: int) -> np.ndarray:
+    """n rows of the case, written out."""
+    rows = case.X[np.arange(n) % len(case.y)]
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def every_row(case: Case) -> Bare:
+    return _kernel_rows(case, np.arange(len(case.y)), case.course.sizes)
+
+
+def again_when_full(case: Case) -> Bare:
+    full = np.flatnonzero(case.course.gone > 0)
+    return _kernel_rows(case, full, case.course.sizes[full])
+
+
+# What moving costs.
+
+
+def sizes_moved(case: Case) -> np.ndarray:
+    return case.course.sizes[case.course.moved]
+
+
+def sizes_full(case: Case) -> np.ndarray:
+    return case.course.sizes[case.course.gone > 0]
+
+
+def passes(times: int) -> Callable[[Case], Bare]:
+    def build(case: Case) -> Bare:
+        sizes = sizes_full(case)
+        values = np.ones(int(sizes.max(initial=1)), case.dtype)
+        one = values.dtype.type(1)
+        return lambda: bare.passes(values, sizes, times, one)
+
+    return build
+
+
+def nearest(case: Case) -> Bare:
+    sizes = case.course.sizes
+    values = np.ones(int(sizes.max(initial=1)), case.dtype)
+    bits = values.view(f"i{values.itemsize}")
+    return lambda: bare.largest_of(bits, sizes)
+
+
+def _axpys(sizes: np.ndarray, times: np.ndarray, dtype: Any) -> Bare:
+    x, y = np.ones((2, int(sizes.max(initial=1))), dtype)
+    return lambda: bare.axpys(x, y, sizes, times)
+
+
+def coef_axpys(case: Case) -> Bare:
+    sizes = sizes_moved(case)
+    return _axpys(sizes, np.full(len(sizes), min(2, case.n_outputs)), case.dtype)
+
+
+def scores_at_points(case: Case) -> Bare:
+    """One axpy for a term that comes, one for a term that goes."""
+    sizes = sizes_moved(case)
+    gone = case.course.gone[case.course.moved] > 0
+    return _axpys(sizes, min(2, case.n_outputs) * (1 + gone), np.float64)
+
+
+def _solve(sizes: np.ndarray, way: str) -> Bare:
+    most = int(sizes.max(initial=1))
+    L, a, b = bare.lower_factor(most), np.ones(most), np.zeros(most)
+    solves = bare.forward_solves if way == "forward" else bare.backward_solves
+    return lambda: solves(L, sizes, a, b)
+
+
+def solves(way: str, rows: Callable[[Case], np.ndarray]) -> Callable[[Case], Bare]:
+    return lambda case: _solve(rows(case), way)
+
+
+def margin_errors(case: Case) -> np.ndarray:
+    """Rows on which Projectron++ looks for a projection: margin below 1, of the scores as they were."""
+    return case.course.sizes[margins(case.ours()(), case.y) < 1]
+
+
+def sizes_behind(case: Case) -> np.ndarray:
+    """How many points stand behind the one that goes."""
+    course = case.course
+    full = course.gone > 0
+    return np.maximum(course.sizes[full] - course.slots[full], 0)
+
+
+def columns(case: Case) -> Bare:
+    """A column of the inverse: a forward solve from the point on, a backward solve of all."""
+    first, second = _solve(sizes_behind(case), "forward"), _solve(sizes_full(case), "backward")
+
+    def run() -> None:
+        first()
+        second()
+
+    return run
+
+
+def downdates(case: Case) -> Bare:
+    behind = sizes_behind(case)
+    most = int(behind.max(initial=1))
+    R, x = np.eye(most), np.zeros(most)
+    return lambda: bare.rank_one_updates(R, behind, x)
+
+
+def merges(case: Case) -> Bare:
+    sizes = sizes_full(case)
+    values = np.linspace(0, 1, int(sizes.max(initial=1)))
+    grid, weights = table(), values[::-1].copy()
+
+    def run() -> None:
+        bare.lookups(grid, values, weights, sizes)
+        bare.line_searches(len(sizes), -0.5)
+
+    return run
+
+
+def ascents(case: Case) -> Bare:
+    course = case.course
+    return _axpys(course.sizes[course.moved], course.changed[course.moved], np.float64)
+
+
+# Explicit features.
+
+
+def _frequencies(case: Case) -> np.ndarray:
+    """Numbers like the kernel's frequencies, (d, D)."""
+    draws = np.random.default_rng(0).standard_normal((case.data.width, case.spec.n_components), np.float32)
+    return np.asarray(np.sqrt(2 * case.spec.kernel.width) * draws, case.dtype)
+
+
+def _projections(case: Case, chunk: int, D: int) -> tuple[Callable[[int], int], np.ndarray, np.ndarray]:
+    """(projects rows a .. a + chunk - 1 and tells how many there were, the projections, room for the features)."""
+    X, dtype = case.X, case.dtype
+    U = _frequencies(case)
+    P, Z = np.zeros((chunk, D), dtype), np.zeros((chunk, 2 * D), dtype)
+    address, n = SINCOS.address(dtype), len(case.y)
+    parts = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data) if sp.issparse(X) else None
+
+    def run(a: int) -> int:
+        b = min(a + chunk, n)
+        if parts is None:
+            bare.products(X[a:b], U, P[: b - a])
+        else:
+            bare.sparse_products(*parts, a, b, U, P)
+        bare.sines_and_cosines(address, P, b - a, Z)
+        return b - a
+
+    return run, P, Z
+
+
+def fourier(case: Case) -> Bare:
+    D, dtype, moved = case.spec.n_components, case.dtype, case.course.moved
+
+    def way(chunk: int) -> Bare:
+        lift, _, Z = _projections(case, chunk, D)
+        weights = np.zeros((case.n_outputs, 2 * D), dtype)
+
+        def run() -> None:
+            for a in range(0, len(case.y), chunk):
+                n = lift(a)
+                bare.linear_rounds(Z[:n], weights, moved[a : a + n], weights.dtype.type(1e-20))
+
+        return run
+
+    return fastest(*(way(chunk) for chunk in CHUNKS))
+
+
+def fourier_of_leavers(case: Case) -> Bare:
+    """Features of the points that leave, several at a time, and their axpys."""
+    D, K, gone = case.spec.n_components, case.n_outputs, int(case.course.gone.sum())
+    lift, _, Z = _projections(case, 16, D)
+    weights, moved = np.zeros((min(2, K), 2 * D), case.dtype), np.ones(16, bool)
+
+    def run() -> None:
+        for _ in range(0, gone, 16):
+            lift(0)
+            bare.linear_rounds(Z, weights, moved, weights.dtype.type(1e-20))
+
+    return run
+
+
+def widths(case: Case) -> Bare:
+    D, dtype = case.spec.n_components, case.dtype
+    X = case.X
+    if not sp.issparse(X):
+        n, d = X.shape
+        X = sp.csr_array((X.reshape(-1), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), shape=X.shape)
+    U = _frequencies(case)
+    weights = np.zeros((case.n_outputs, 2 * D), dtype)
+    room = np.zeros(case.data.width, dtype), np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype)
+    parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+    address, one, small = SINCOS.address(dtype), weights.dtype.type(1), weights.dtype.type(1e-20)
+    return lambda: bare.moving_widths(address, *parts, U, weights, case.course.moved, one, small, *room)
+
+
+def nystrom(case: Case) -> Bare:
+    """Kernel rows over the points; once they are full the decomposition, then products with the map and the rounds."""
+    B, rank, dtype = case.spec.budget, case.spec.rank, case.dtype
+    n = len(case.y)
+    frozen = int(np.argmax(case.course.sizes >= B)) if (case.course.sizes >= B).any() else n
+    rows = _kernel_rows(case, np.arange(n), case.course.sizes)
+    gram, map = np.eye(B) + 1e-3, np.ones((B, rank), dtype)
+    weights = np.zeros((case.n_outputs, rank), dtype)
+    K, Z = np.ones((256, B), dtype), np.zeros((256, rank), dtype)
+
+    def run() -> None:
+        rows()
+        if frozen < n and not case.warm:
+            np.linalg.eigh(gram)
+        for a in range(frozen, n, 256):
+            m = min(256, n - a)
+            bare.products(K[:m], map, Z[:m])
+            bare.linear_rounds(Z[:m], weights, case.course.moved[a : a + m], weights.dtype.type(1e-20))
+
+    return run

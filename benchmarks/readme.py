@@ -1,0 +1,77 @@
+"""The short table in README.md: the numbers that a newcomer wants."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kernelstream import ALGORITHMS
+
+from .growth import billion_rows
+from .measure import over, spread
+from .results import Record, Results
+from .tables import rate, table, times
+from .targets import WITHIN, at_base, microseconds
+
+BEGIN, END = "<!-- bench begins -->", "<!-- bench ends -->"
+
+
+def write_readme(results: Results, path: Path) -> None:
+    """The numbers that a newcomer wants, between the markers."""
+    text = path.read_text()
+    head, rest = text.split(BEGIN)
+    path.write_text(f"{head}{BEGIN}\n{table(('what', 'measured'), _rows(results))}\n{END}{rest.split(END)[1]}")
+
+
+def _rows(results: Results) -> list[list[str]]:
+    rows: list[list[str]] = []
+
+    def add(record: Record | None, what: str, measured: Callable[[Record], str]) -> None:
+        if record is not None:
+            rows.append([what, measured(record)])
+
+    for name, what in (
+        ("fogd", "FOGD, 3,200 features"),
+        ("nogd", "NOGD, 400 points, rank 80"),
+        ("rbp", "RBP, 400 points"),
+    ):
+        add(
+            results.one(name),
+            f"{what}: rows a second (cod-rna, 8 features); times scikit-learn's nearest; times River's",
+            lambda r: f"{rate(r)}; {times(over(r, 'sklearn', 'ours'))}; {_times(over(r, 'river', 'ours').median)}",
+        )
+    near = [over(record, "ours", "floor").median for record in at_base(results)]
+    if near:
+        within = sum(value <= WITHIN for value in near)
+        rows.append(
+            [
+                "time over the bare arithmetic of the same rows, median of all learners; within 2x",
+                f"{spread(near).median:.2f}x; {within} of {len(near)}",
+            ]
+        )
+    for record in results.records("threads"):
+        if record["data"] == "mnist":
+            add(record, f"{record['learner'].upper()} on mnist, two threads", lambda r: times(over(r, "one", "two")))
+    add(results.one("structured"), "FOGD on mnist, structured map", lambda r: times(over(r, "plain", "structured")))
+    one = results.one("calls", learner="fogd")
+    add(
+        one,
+        "one row: partial_fit, predict",
+        lambda r: f"{microseconds(r, 'partial_fit').median:.0f} us, {microseconds(r, 'predict').median:.0f} us",
+    )
+    add(
+        results.one("command"),
+        "`kernelstream run digits`, first time, later",
+        lambda r: f"{spread(r['seconds']['cold']).median:.1f} s, {spread(r['seconds']['warm']).median:.1f} s",
+    )
+    add(
+        results.one("memory", format=".npz"),
+        "memory above the imports, 3,000,000 rows streamed",
+        lambda r: f"{r['megabytes']:.0f} MB",
+    )
+    fast = [f for f in billion_rows(results) if f.feasible]
+    if fast:
+        rows.append(["learners that take a billion rows within a week in 16 GB", f"{len(fast)} of {len(ALGORITHMS)}"])
+    return rows
+
+
+def _times(value: float) -> str:
+    return f"{value:,.0f}x"

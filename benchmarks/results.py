@@ -1,0 +1,56 @@
+"""The results file: the records of each part, with the machine and the versions that they were measured with."""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import kernelstream
+
+Record = dict[str, Any]
+
+
+class Results:
+    """What the file holds; `keep` replaces a part and writes the file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        held = json.loads(path.read_text()) if path.exists() else {}
+        self.machine: str = held.get("machine", machine())
+        self.parts: dict[str, list[Record]] = held.get("parts", {})
+
+    def keep(self, part: str, records: list[Record]) -> None:
+        self.parts[part] = records
+        self.machine = machine()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        parts = ",\n".join(f"  {json.dumps(name)}: [\n{_lines(kept)}\n  ]" for name, kept in self.parts.items())
+        self.path.write_text(f'{{\n "machine": {json.dumps(self.machine)},\n "parts": {{\n{parts}\n }}\n}}\n')
+
+    def records(self, part: str, **facts: Any) -> list[Record]:
+        """The records of a part that were measured and have these facts."""
+        found = self.parts.get(part, [])
+        return [r for r in found if "missing" not in r and all(r.get(k) == v for k, v in facts.items())]
+
+    def one(self, part: str, **facts: Any) -> Record | None:
+        found = self.records(part, **facts)
+        return found[0] if found else None
+
+
+def _lines(records: list[Record]) -> str:
+    return ",\n".join(f"   {json.dumps(record)}" for record in records)
+
+
+def machine() -> str:
+    """Processor, system and versions."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [
+            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        if names:
+            cpu = f"{names[0]}, {len(names)} cores"
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "scikit-learn", "river"))
+    python = f"Python {platform.python_version()}, kernelstream {kernelstream.__version__}"
+    return f"{cpu}, {platform.system()}, {python}, {packages}"

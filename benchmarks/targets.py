@@ -1,0 +1,197 @@
+"""What is wanted, and whether the results hold it; where not, by how much and why."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kernelstream import ALGORITHMS
+
+from .growth import GROWTHS, fits, over_floor
+from .measure import Spread, over, spread
+from .results import Record, Results
+from .tables import short, times, with_range
+
+WITHIN = 2.0
+NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
+
+# Where the time goes of learners that are farther from their floor than wanted; shown only where they are.
+WHY = {
+    "tvm": "looks for the nearest pair among all and evaluates f at all points anew in every move, O(B^2) each",
+    "bpa-nn": "looks for every point's nearest neighbour in the whole Gram matrix in every move, O(B^2)",
+    "bpa-p": "solves for every entry of the inverse's diagonal in every move, O(B^3); POLK keeps that diagonal",
+    "bogd": "a move reads and rescales all coefficients in float64, in four passes",
+    "bogd++": "a move finds all probabilities in float64, in about eight passes",
+    "bpa-s": "the pass that looks for the point to replace is in float64 and compares one at a time",
+    "bsgd-r": "the pass that looks for the smallest term is in float64 and compares one at a time",
+    "bsgd-m": "a partner's look-up takes a square root, a division and two tables; the line search goes to the last bit",
+    "budget-perceptron": "the pass that looks for the best term takes a square root and a division a point",
+    "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
+    "polk": "a removal rotates the factor's columns, which lie across memory",
+    "bsgd-p": "a removal rotates the factor's columns, which lie across memory",
+    "npbsgd": "a removal rotates the factor's columns, which lie across memory",
+    "nogd": "products that do not depend on the block are slower than BLAS",
+    "fogd": "products that do not depend on the block are slower than BLAS",
+    "norma": "all coefficients are rescaled in every round",
+}
+
+
+OTHERWISE = "what a row costs whatever the size: calls through pointers, the loss, the step"
+
+
+class Verdict(NamedTuple):
+    """holds is None where nothing was measured; `misses` names what does not hold, by how much, and why."""
+
+    target: str
+    measured: str
+    holds: bool | None
+    misses: tuple[str, ...] = ()
+
+
+def _label(record: Record) -> str:
+    return f"{record['learner']} ({record['data']})"
+
+
+def _each(target: str, records: Iterable[Record], ratio: tuple[str, str], most: float) -> Verdict:
+    """A target that every record is to hold: a ratio of at most `most`."""
+    found = {_label(r): (r, over(r, *ratio)) for r in records}
+    if not found:
+        return Verdict(target, "not measured", None)
+    late = sorted(((v.median, label) for label, (_, v) in found.items() if v.median > most), reverse=True)
+    misses = tuple(_missed(label, found[label], most, "floor" in ratio) for _, label in late)
+    best, worst = (f(v.median for _, v in found.values()) for f in (min, max))
+    measured = f"{len(found) - len(late)} of {len(found)}; {short(best)}x to {short(worst)}x"
+    return Verdict(target, measured, not late, misses)
+
+
+def _missed(label: str, found: tuple[Record, Spread], most: float, of_floor: bool) -> str:
+    record, value = found
+    why = WHY.get(record["learner"], OTHERWISE) if of_floor else ""
+    by = f"{100 * (value.median / most - 1):.0f} % above" if value.median < 3 * most else f"{value.median / most:.0f}x"
+    return f"{label}: {times(value)}, {by}{f': {why}' if why else ''}{_disturbed(record)}"
+
+
+def _disturbed(record: Record) -> str:
+    return " (disturbed)" if record.get("disturbed") else ""
+
+
+def _at_least(target: str, record: Record | None, ratio: tuple[str, str], least: float) -> Verdict:
+    if record is None or "missing" in record:
+        return Verdict(target, record["missing"] if record else "not measured", None)
+    value = over(record, *ratio)
+    equal = record.get("equal", True)
+    misses = () if value.median >= least else (f"{100 * (1 - value.median / least):.0f} % short",)
+    return Verdict(
+        target,
+        times(value) + _disturbed(record),
+        value.median >= least and equal,
+        misses + (() if equal else ("the results differ",)),
+    )
+
+
+def at_base(results: Results) -> list[Record]:
+    return [record for name in ALGORITHMS for record in results.records(name)]
+
+
+def verdicts(results: Results) -> list[Verdict]:
+    floor = ("ours", "floor")
+    low = [r for r in results.records("dimension") if r["d"] <= 128]
+    nearest = [r for r in at_base(results) if r["learner"] in NEAREST]
+    found = [
+        _each(
+            "every learner within 2x of its floor, cod-rna, d = 8, the papers' sizes", at_base(results), floor, WITHIN
+        ),
+        _each("every learner within 2x of its floor, d = 128, budget full", results.records("wide"), floor, WITHIN),
+        _each("one learner of each kind within 2x, d = 8, 32, 128", low, floor, WITHIN),
+        _each(f"{', '.join(NEAREST)} within 1.5x at the papers' sizes", nearest, floor, NEAR),
+        _each("float64: every learner within 2x of its floor", results.records("precision"), floor, WITHIN),
+        _each("sparse rows within 2x of their floor, a9a and w8a", results.records("sparse"), floor, WITHIN),
+        *_in_proportion(results),
+        _each(
+            "covtype, 7 classes, at most 2.5x one class against the rest",
+            results.records("covtype"),
+            ("ours", "binary"),
+            2.5,
+        ),
+    ]
+    for record in results.parts.get("threads", [{"learner": "fogd", "data": "mnist", "missing": "not measured"}]):
+        found.append(_at_least(f"two threads at least 1.6x, equal bits: {_label(record)}", record, ("one", "two"), 1.6))
+    for what in ("row orders", "tuning trials"):
+        record = results.one("processes", what=what)
+        found.append(_at_least(f"{what} in two processes at least 1.8x", record, ("one", "two"), 1.8))
+    return [*found, _structured(results), *_calls(results), *_started(results)]
+
+
+def _in_proportion(results: Results) -> list[Verdict]:
+    """A row's cost grows no faster than its features present; with those that are not it grows only as its floor does,
+    which reads the same numbers from ever more distant caches.
+    """
+    present, absent = (
+        next(g for g in GROWTHS if g.title == t) for t in ("features present, of 10,000", "features, 16 present")
+    )
+    storing = "a new point is written into every feature's row of the dictionary, O(d) a move"
+    found = []
+    for growth, most, target in (
+        (present, 1.05, "a sparse row costs in proportion to its features present: exponent at most 1.05"),
+        (
+            absent._replace(cost=over_floor),
+            0.1,
+            "... and not by those that are not: exponent of the time over its floor at most 0.1",
+        ),
+    ):
+        lines = fits(results, growth)
+        shown = ", ".join(f"{name} {line.exponent.median:.2f}" for name, line in lines.items())
+        steep = {name: line.exponent for name, line in lines.items() if line.exponent.median > most}
+        misses = tuple(
+            f"{name}: {e.median:.2f} ({e.least:.2f} to {e.largest:.2f}): {storing}" for name, e in steep.items()
+        )
+        found.append(Verdict(target, shown or "not measured", not steep if lines else None, misses))
+    return found
+
+
+def _structured(results: Results) -> Verdict:
+    target = "a structured map on mnist at least 3x the plain one, at equal error"
+    record = next(iter(results.parts.get("structured", [])), None)
+    found = _at_least(target, record, ("plain", "structured"), 3.0)
+    if found.holds is None or record is None:
+        return found
+    plain, other = record["errors"]["plain"], record["errors"]["structured"]
+    noise = 2 * math.sqrt(2 * plain * (1 - plain) / record["rows"])  # two standard errors of a difference
+    measured = f"{found.measured}; error {100 * other:.2f} % against {100 * plain:.2f} %"
+    worse = () if other <= plain + noise else ("its error is larger by more than two standard errors",)
+    return found._replace(measured=measured, holds=bool(found.holds) and not worse, misses=found.misses + worse)
+
+
+def microseconds(record: Record, call: str) -> Spread:
+    return spread([1e6 * s / record["rows_of"][call] for s in record["seconds"][call]])
+
+
+def _calls(results: Results) -> list[Verdict]:
+    found = []
+    for call in ("partial_fit", "predict"):
+        target, records = f"{call} on one row under 30 us", results.records("calls")
+        each = {r["learner"]: microseconds(r, call) for r in records}
+        shown = ", ".join(f"{name} {with_range(us, 'us', 1)}" for name, us in each.items())
+        slow = tuple(f"{name}: {us.median - 30:.1f} us above" for name, us in each.items() if us.median >= 30)
+        found.append(Verdict(target, shown or "not measured", not slow if each else None, slow))
+    return [
+        *found,
+        _each("predict_learn at most 1.1x partial_fit", results.records("calls"), ("predict_learn", "all rows"), 1.1),
+    ]
+
+
+def _started(results: Results) -> list[Verdict]:
+    found = []
+    record = results.one("imports")
+    if record is not None:
+        value = over(record, "ours", "theirs")
+        found.append(Verdict("import at most 1.5x that of numba and scikit-learn", times(value), value.median <= 1.5))
+    record = results.one("command")
+    if record is not None:
+        for kind, most in (("cold", 5.0), ("warm", 2.5)):
+            value = spread(record["seconds"][kind])
+            target = f"`kernelstream run digits`, {kind} compile cache, under {most:g} s"
+            found.append(Verdict(target, with_range(value, "s"), value.median < most))
+    for record in results.records("memory"):
+        target = f"{record['rows']:,} rows from {record['format']} in less than 300 MB above the imports"
+        found.append(Verdict(target, f"{record['megabytes']:.0f} MB", record["megabytes"] < 300))
+    return found
