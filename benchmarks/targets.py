@@ -23,7 +23,7 @@ WHY = {
     "bogd++": "a move finds all probabilities in float64, in about eight passes",
     "bpa-s": "the pass that looks for the point to replace is in float64 and compares one at a time",
     "bsgd-r": "the pass that looks for the smallest term is in float64 and compares one at a time",
-    "bsgd-m": "a partner's look-up takes a square root, a division and two tables; the line search goes to the last bit",
+    "bsgd-m": "a partner's look-up takes a square root, a division and two tables; the search goes to the last bit",
     "budget-perceptron": "the pass that looks for the best term takes a square root and a division a point",
     "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
     "polk": "a removal rotates the factor's columns, which lie across memory",
