@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.sparse import csr_array
 
 from kernelstream.processes import Processes
@@ -69,6 +70,18 @@ def test_workers_take_part_and_a_pool_that_was_left_can_be_begun_again():
             raise KeyboardInterrupt
         assert len(found) == 2
     assert threading.active_count() < 20
+
+
+def test_joblib_works_before_and_after_and_workers_are_kept():
+    asked = [delayed(os.getpid)() for _ in range(2)]
+    processes, kept = [], []
+    for _ in range(2):
+        kept.append(set(Parallel(n_jobs=2)(asked)))
+        with Processes(wait_or_fail, None, 2) as some:
+            found = {some.result(call) for call in [some.call("process") for _ in range(40)]}
+        processes.append(found - {os.getpid()})
+    assert processes[0] == processes[1] and len(processes[0]) == 1
+    assert not processes[0] & (kept[0] | kept[1])
 
 
 def test_what_comes_later_is_not_done_here_before_it_is_asked_for():

@@ -35,11 +35,9 @@ class Processes:
 
     def __enter__(self) -> Self:
         if self._free > 0:
-            from joblib.externals.loky import get_reusable_executor
-
             self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-", ignore_cleanup_errors=True)
             _write(self._shared, self._directory.name)
-            self._workers = get_reusable_executor(self._free, timeout=_IDLE_SECONDS, env=_ONE_THREAD)
+            self._workers = _workers(self._free)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -49,6 +47,7 @@ class Processes:
         if self._workers is not None:
             if kind is not None:  # whoever leaves early means it
                 self._workers.shutdown(kill_workers=True)
+                _workers.cache_clear()
             self._directory.cleanup()
 
     def call(self, *arguments: Any, later: bool = False) -> "Future[Any]":
@@ -101,6 +100,14 @@ class Processes:
         with self._lock:
             self._free += 1
         self._feed()
+
+
+@functools.lru_cache(maxsize=1)
+def _workers(n: int) -> Any:
+    """So many processes, which are kept for the next time; not those that joblib keeps for itself."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(n, timeout=_IDLE_SECONDS, env=_ONE_THREAD)
 
 
 def _call(directory: str, function: Callable[..., Any], arguments: Any) -> Any:
