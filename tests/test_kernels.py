@@ -14,7 +14,6 @@ from kernelstream.elementary import exp
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
-    TILE,
     Cauchy,
     Gaussian,
     Kernel,
@@ -30,6 +29,7 @@ from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.laws.kernels import kernel_rows
 from kernelstream.losses import BINARY
 from kernelstream.reference.kernels import matrix
+from kernelstream.tiles import TILE
 
 DTYPES = ["float32", "float64"]
 EXAMPLES = example_kernels()

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._compile import inlined, reduction
-from .kernels import DOT, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 from .rows import complete_row, row_of
 from .state import ModelFileError
+from .tiles import DOT, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together
 

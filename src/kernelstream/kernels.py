@@ -17,14 +17,13 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 from . import rng
-from ._compile import Pointer, call_for_effect, inlined
+from ._compile import Pointer
 from .elementary import exp
 from .parameters import Parameters, at_least, one_of, positive, whole
-
-DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
-
-# Points are visited in tiles whose metric values, features and coefficients stay in the first-level cache.
-TILE = 1024
+from .tiles import DOT as DOT
+from .tiles import MANHATTAN as MANHATTAN
+from .tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
+from .tiles import TILES
 
 # What a key's random numbers are for.
 _FREQUENCY, _MIXTURE, SIGNS = range(3)
@@ -36,9 +35,9 @@ class KernelRecord(NamedTuple):
     metric: int
     formula: int  # address of the kernel's own formula
     constants: np.ndarray
-    tile: int  # address of `_kernel_tile`
-    four: int  # address of `_four_metrics`
-    column: int  # address of `_metric_column`
+    tile: int  # addresses of TILES
+    four: int
+    column: int
 
 
 @dataclass
@@ -76,7 +75,7 @@ class Kernel(Parameters):
 
     def lower(self, dtype: Any) -> KernelRecord:
         constants = np.array(self.constants(), dtype)
-        shared = _TILE.address(dtype), _FOUR.address(dtype), _COLUMN.address(dtype)
+        shared = (pointer.address(dtype) for pointer in TILES)
         return KernelRecord(self.metric, self._pointer.address(dtype), constants, *shared)
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
@@ -325,187 +324,6 @@ class Sigmoid(_Scaled):
             e = exp(-abs(a) - abs(a))
             t = (one - e) / (one + e)
             row[j] = t if a >= 0 else -t
-
-
-@inlined
-def _add_feature(metric, v, z, sums):
-    """Add to the metric sums of x and some points what one feature gives: v of x, z of the points."""
-    if metric == DOT:
-        for j in range(z.shape[0]):
-            sums[j] += v * z[j]
-    elif metric == SQUARED_DISTANCE:
-        for j in range(z.shape[0]):
-            t = z[j] - v
-            sums[j] += t * t
-    else:
-        for j in range(z.shape[0]):
-            sums[j] += abs(z[j] - v)
-
-
-def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo, row, wide):
-    """Write the kernel values of x = (indices, values) and the points lo, lo+1, ... into `row`."""
-    n = row.shape[0]
-    complete = indices.shape[0] == points.shape[0]
-    if metric == DOT or complete:
-        for j in range(n):
-            row[j] = 0
-    else:
-        for j in range(n):
-            wide[j] = norms[lo + j]
-    # Four features at a time, in the order that one at a time would have: the same bits, a quarter of the traffic.
-    first = 0
-    while metric == SQUARED_DISTANCE and first + 4 <= indices.shape[0]:
-        a, b, c, e = values[first], values[first + 1], values[first + 2], values[first + 3]
-        za, zb = points[indices[first], lo : lo + n], points[indices[first + 1], lo : lo + n]
-        zc, ze = points[indices[first + 2], lo : lo + n], points[indices[first + 3], lo : lo + n]
-        if complete:
-            for j in range(n):
-                ta, tb, tc, te = za[j] - a, zb[j] - b, zc[j] - c, ze[j] - e
-                row[j] = row[j] + ta * ta + tb * tb + tc * tc + te * te
-        else:
-            # Features that x lacks count through the norm of the point; float64 because the terms cancel.
-            ua, ub, uc, ue = np.float64(a), np.float64(b), np.float64(c), np.float64(e)
-            for j in range(n):
-                wide[j] = (
-                    wide[j]
-                    + ua * (ua - 2.0 * za[j])
-                    + ub * (ub - 2.0 * zb[j])
-                    + uc * (uc - 2.0 * zc[j])
-                    + ue * (ue - 2.0 * ze[j])
-                )
-        first += 4
-    for p in range(first, indices.shape[0]):
-        z = points[indices[p], lo : lo + n]
-        if metric == DOT or complete:
-            _add_feature(metric, values[p], z, row)
-            continue
-        u = np.float64(values[p])
-        if metric == SQUARED_DISTANCE:
-            for j in range(n):
-                wide[j] += u * (u - 2.0 * z[j])
-        else:
-            for j in range(n):
-                wide[j] += abs(z[j] - u) - abs(np.float64(z[j]))
-    if metric != DOT and not complete:
-        for j in range(n):
-            row[j] = wide[j] if wide[j] > 0.0 else 0.0
-    call_for_effect(formula, constants, row)
-
-
-_TILE = Pointer(_kernel_tile, "iirxrmwirw", value=False)
-
-
-@inlined
-def _squares(total, a, b, c, e, za, zb, zc, ze):
-    a, b, c, e = za - a, zb - b, zc - c, ze - e
-    return total + a * a + b * b + c * c + e * e
-
-
-def _four_metrics(metric, values, points, n, out):
-    """Write the metric values of four complete rows, one after the other in `values`, and the first n points into the
-    rows of `out`.
-
-    Ensures: bit for bit what `_kernel_tile` hands to the formula for each row alone. The points are read once for four
-    rows.
-    """
-    d = points.shape[0]
-    x0, x1, x2, x3 = values[:d], values[d : 2 * d], values[2 * d : 3 * d], values[3 * d :]
-    for lo in range(0, n, TILE):
-        hi = min(lo + TILE, n)
-        s0, s1, s2, s3 = out[0, lo:hi], out[1, lo:hi], out[2, lo:hi], out[3, lo:hi]
-        for j in range(hi - lo):
-            s0[j] = s1[j] = s2[j] = s3[j] = 0
-        first = 0
-        while metric != MANHATTAN and first + 4 <= d:
-            p, q, r, s = first, first + 1, first + 2, first + 3
-            z0, z1, z2, z3 = points[p, lo:hi], points[q, lo:hi], points[r, lo:hi], points[s, lo:hi]
-            a0, b0, c0, e0 = x0[p], x0[q], x0[r], x0[s]
-            a1, b1, c1, e1 = x1[p], x1[q], x1[r], x1[s]
-            a2, b2, c2, e2 = x2[p], x2[q], x2[r], x2[s]
-            a3, b3, c3, e3 = x3[p], x3[q], x3[r], x3[s]
-            # All is read before anything is written: else the compiler reads the points again for each row.
-            if metric == SQUARED_DISTANCE:
-                for j in range(hi - lo):
-                    za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-                    t0 = _squares(s0[j], a0, b0, c0, e0, za, zb, zc, ze)
-                    t1 = _squares(s1[j], a1, b1, c1, e1, za, zb, zc, ze)
-                    t2 = _squares(s2[j], a2, b2, c2, e2, za, zb, zc, ze)
-                    t3 = _squares(s3[j], a3, b3, c3, e3, za, zb, zc, ze)
-                    s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
-            else:
-                for j in range(hi - lo):
-                    za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-                    t0 = s0[j] + a0 * za + b0 * zb + c0 * zc + e0 * ze
-                    t1 = s1[j] + a1 * za + b1 * zb + c1 * zc + e1 * ze
-                    t2 = s2[j] + a2 * za + b2 * zb + c2 * zc + e2 * ze
-                    t3 = s3[j] + a3 * za + b3 * zb + c3 * zc + e3 * ze
-                    s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
-            first += 4
-        for p in range(first, d):
-            z = points[p, lo:hi]
-            _add_feature(metric, x0[p], z, s0)
-            _add_feature(metric, x1[p], z, s1)
-            _add_feature(metric, x2[p], z, s2)
-            _add_feature(metric, x3[p], z, s3)
-
-
-_FOUR = Pointer(_four_metrics, "irmim", value=False)
-
-
-def _metric_column(metric, values, points, i, out):
-    """Write the metric values of the last three of four complete rows and point i into column i of `out`.
-
-    Ensures: bit for bit what `_four_metrics` gives. Nothing ever waits for the first row's.
-    """
-    d = points.shape[0]
-    x1, x2, x3 = values[d : 2 * d], values[2 * d : 3 * d], values[3 * d :]
-    s1 = s2 = s3 = out.dtype.type(0)
-    for p in range(d):
-        z = points[p, i]
-        if metric == DOT:
-            s1 += x1[p] * z
-            s2 += x2[p] * z
-            s3 += x3[p] * z
-        else:
-            a, b, c = z - x1[p], z - x2[p], z - x3[p]
-            if metric == SQUARED_DISTANCE:
-                s1 += a * a
-                s2 += b * b
-                s3 += c * c
-            else:
-                s1 += abs(a)
-                s2 += abs(b)
-                s3 += abs(c)
-    out[1, i], out[2, i], out[3, i] = s1, s2, s3
-
-
-_COLUMN = Pointer(_metric_column, "irmim", value=False)
-
-
-@inlined
-def kernel_tile(kernel, x, points, norms, lo, row, wide):
-    """row[j] = k(point lo + j, x); `wide` is scratch of at least that length."""
-    call_for_effect(
-        kernel.tile, kernel.metric, kernel.formula, kernel.constants, x.indices, x.values, points, norms, lo, row, wide
-    )
-
-
-@inlined
-def four_metrics(kernel, values, points, n, out):
-    """out[r, j] = the metric of point j < n and row r of four complete rows, one after the other in `values`."""
-    call_for_effect(kernel.four, kernel.metric, values, points, n, out)
-
-
-@inlined
-def metric_column(kernel, values, points, i, out):
-    """The same for point i alone and rows 1 to 3."""
-    call_for_effect(kernel.column, kernel.metric, values, points, i, out)
-
-
-@inlined
-def apply_formula(kernel, row):
-    """Metric values become kernel values."""
-    call_for_effect(kernel.formula, kernel.constants, row)
 
 
 KERNELS: dict[str, type[Kernel]] = {

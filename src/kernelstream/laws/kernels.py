@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 from .. import expansion
 from .._compile import compiled
-from ..kernels import TILE, Kernel
+from ..kernels import Kernel
 from ..learner import DTYPES
 from ..losses import REGRESSION
 from ..parameters import from_json
 from ..rows import as_matrix, row_of, spread, to_block
+from ..tiles import TILE
 from .agreement import KERNEL_ROUNDING, require, require_close
 from .examples import sparse_rows, stream
 
