@@ -171,8 +171,9 @@ def own_value(kernel, x, row):
 @inlined
 def store(kernel, f, i, x, step, g):
     """`put` where no row waits for f's values: f is not what is evaluated."""
-    for a in range(f.points.shape[0]):
-        f.points[a, i] = 0
+    if x.indices.shape[0] < f.points.shape[0]:
+        for a in range(f.points.shape[0]):
+            f.points[a, i] = 0
     norm = 0.0
     for p in range(x.indices.shape[0]):
         v = np.float64(x.values[p])
