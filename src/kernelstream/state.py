@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 FORMAT = "kernelstream model"
-VERSION = 1
+VERSION = 2
 _HEADER = "model.json"
 _LINE = 64  # bytes of a cache line
 
