@@ -20,7 +20,7 @@ from .parameters import from_json as spec_from_json
 from .rows import Block, as_matrix, n_rows, to_block
 from .running import Runner
 from .sources.transform import OnlineScaling, Scaling, scaling_from
-from .state import ModelFileError, aligned, leaves
+from .state import ModelFileError, leaves, on_lines
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")
@@ -241,8 +241,7 @@ class Learner:
     def _adopt(self, state: Any) -> None:
         assert self.settled is not None
         self._record = self._lowered(self.settled)
-        # NumPy turns a sum of 0-d arrays into a scalar, which compiled code cannot write to.
-        self._state = model_files.rebuilt(state, {name: aligned(np.asarray(a)) for name, a in leaves(state).items()})
+        self._state = on_lines(state)
         self._runner = Runner(self.settled, self._record, self._state, self._shape)
 
     def _run(

@@ -9,6 +9,7 @@ from . import cores
 from ._compile import direct
 from .engine import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
 from .rows import Block
+from .state import on_lines
 
 
 class Runner:
@@ -22,7 +23,7 @@ class Runner:
         self._spare: list[Any] = []
 
     def _desk(self) -> Any:
-        return self.spec.scratch(self.state, self.shape)
+        return on_lines(self.spec.scratch(self.state, self.shape))
 
     def learn(self, given: Any, start: int, threads: int) -> None:
         """Predict, then learn, the rows from `start` on, to the end or to where the model must be prepared for more.

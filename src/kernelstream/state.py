@@ -61,6 +61,12 @@ def aligned(array: np.ndarray) -> np.ndarray:
     return moved
 
 
+def on_lines(parts: Any) -> Any:
+    """The NamedTuple with its arrays aligned; a scalar, as NumPy makes of a sum of 0-d arrays, becomes one of them."""
+    made = {name: part if isinstance(part, int) else aligned(np.asarray(part)) for name, part in leaves(parts).items()}
+    return rebuilt(parts, made)
+
+
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a model file; a crash at any moment leaves the old file or the new one, whole."""
     target = Path(path)

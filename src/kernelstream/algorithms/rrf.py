@@ -75,6 +75,7 @@ class RRFScratch(NamedTuple):
     common: Common
     ends: np.ndarray  # (2,) where the row in `scaled` begins and ends
     scaled: np.ndarray  # (d,) the row's values times their widths
+    factors: np.ndarray  # (d,) float64, what the widths of the row are multiplied by
     projected: np.ndarray  # (1, D), then the loss's gradient with respect to it
     z: np.ndarray  # (1, 2D)
 
@@ -127,10 +128,8 @@ class RRF(Descent):
     def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
         D, dtype = self.n_components, shape.dtype
         desk = common(shape.width, shape.n_outputs, dtype)
-        ends = np.zeros(2, np.int64)
-        return RRFScratch(
-            desk, ends, np.zeros(shape.width, dtype), np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype)
-        )
+        ends, scaled, factors = np.zeros(2, np.int64), np.zeros(shape.width, dtype), np.zeros(shape.width)
+        return RRFScratch(desk, ends, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
 
     def grow(self, state: RRFState, shape: Shape) -> RRFState:
         widths, weights = np.ones(shape.width), np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
@@ -196,16 +195,22 @@ def slope_of_projection(weights, g, z, v):
 
 
 @inlined
-def descend_widths(widths, rate, weight, clip, x, scaled, frequencies, v):
-    """log s_a = log s_a - rate * weight * s_a x_a <e_a, v>, within the limits."""
-    for p in range(x.indices.shape[0]):
+def descend_widths(widths, rate, weight, clip, x, scaled, frequencies, v, factors):
+    """log s_a = log s_a - rate * weight * s_a x_a <e_a, v>, within the limits; `factors` is scratch."""
+    n = x.indices.shape[0]
+    for p in range(n):
+        gradient = 0.0
         if scaled[p] != 0:
-            a = x.indices[p]
-            gradient = weight * np.float64(scaled[p]) * np.float64(dot(frequencies[a], v))
-            if not abs(gradient) <= clip:
-                gradient = clip if gradient > 0.0 else -clip
-            if gradient != 0.0:  # an endless rate times 0 would be NaN
-                widths[a] = min(max(widths[a] * exp(np.float64(-rate * gradient)), 1.0 / WIDEST), WIDEST)
+            gradient = weight * np.float64(scaled[p]) * np.float64(dot(frequencies[x.indices[p]], v))
+        factors[p] = gradient
+    for p in range(n):
+        gradient = factors[p]
+        bounded = gradient if abs(gradient) <= clip else clip if gradient > 0.0 else -clip
+        factor = exp(np.float64(-rate * bounded))
+        factors[p] = factor if bounded != 0.0 else 1.0  # an endless rate times 0 would be NaN
+    for p in range(n):
+        a = x.indices[p]
+        widths[a] = min(max(widths[a] * factors[p], 1.0 / WIDEST), WIDEST)
 
 
 @step.register(RRFRecord)
@@ -215,7 +220,9 @@ def _(record, state, scratch, x, target, weight, scores):
     if move > 0.0 and record.widths.rate > 0.0:
         slope_of_projection(state.weights, g, z, v)
         rate = step_size(record.widths, state.t[()])
-        descend_widths(state.widths, rate, weight, record.clip, x, scratch.scaled, state.map.frequencies, v)
+        descend_widths(
+            state.widths, rate, weight, record.clip, x, scratch.scaled, state.map.frequencies, v, scratch.factors
+        )
     if record.descent.regularization > 0.0:
         shrink(state.weights, 1.0 - eta * record.descent.regularization)
     if move > 0.0:
