@@ -16,19 +16,14 @@ NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 
 # Where the time goes of learners that are farther from their floor than wanted; shown only where they are.
 WHY = {
-    "tvm": "looks for the nearest pair among all and evaluates f at all points anew in every move, O(B^2) each",
-    "bpa-nn": "looks for every point's nearest neighbour in the whole Gram matrix in every move, O(B^2)",
-    "bpa-p": "solves for every entry of the inverse's diagonal in every move, O(B^3); POLK keeps that diagonal",
-    "bogd": "a move reads and rescales all coefficients in float64, in four passes",
-    "bogd++": "a move finds all probabilities in float64, in about eight passes",
-    "bpa-s": "the pass that looks for the point to replace is in float64 and compares one at a time",
-    "bsgd-r": "the pass that looks for the smallest term is in float64 and compares one at a time",
-    "bsgd-m": "a partner's look-up takes a square root, a division and two tables; the search goes to the last bit",
+    "tvm": "looks for the nearest pair in the whole Gram matrix and computes f at all points in every move, O(B^2)",
+    "bpa-nn": "a move divides for every point and its neighbour, writes a column of the Gram matrix across memory and "
+    "finds new neighbours for the points that lost theirs; the floor counts two passes",
+    "bogd": "a move reads and rescales all coefficients, in several passes",
+    "bogd++": "a move finds all probabilities, in about nine passes",
+    "bsgd-m": "a partner's look-up takes a square root, a division and two tables",
     "budget-perceptron": "the pass that looks for the best term takes a square root and a division a point",
     "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
-    "polk": "a removal rotates the factor's columns, which lie across memory",
-    "bsgd-p": "a removal rotates the factor's columns, which lie across memory",
-    "npbsgd": "a removal rotates the factor's columns, which lie across memory",
     "nogd": "products that do not depend on the block are slower than BLAS",
     "fogd": "products that do not depend on the block are slower than BLAS",
     "norma": "all coefficients are rescaled in every round",

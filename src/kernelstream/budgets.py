@@ -34,6 +34,20 @@ def oldest_slot(oldest, n):
     return slot
 
 
+@inlined
+def _fold(values, m, folded):
+    """Fold quarters of m values on each other; return how many are left, the largest among them."""
+    q = m // 4
+    a, b, c, e, out = values[:q], values[q : 2 * q], values[2 * q : 3 * q], values[3 * q : 4 * q], folded[:q]
+    for i in range(q):
+        left = a[i] if a[i] > b[i] else b[i]
+        right = c[i] if c[i] > e[i] else e[i]
+        out[i] = left if left > right else right
+    for i in range(m - 4 * q):
+        folded[q + i] = values[4 * q + i]
+    return m - 3 * q
+
+
 @compiled
 def first_largest(values, n, folded):
     """The place of the largest of n > 0 values, the first of equals; `folded` is room for as many.
@@ -41,19 +55,12 @@ def first_largest(values, n, folded):
     Quarters are folded on each other, which makes vector comparisons; one running maximum would wait for each of its
     comparisons. Where the largest is, is then looked for in pieces.
     """
-    m = n
-    for i in range(n):
-        folded[i] = values[i]
+    m = _fold(values, n, folded) if n >= 8 else n
+    if m == n:
+        for i in range(n):
+            folded[i] = values[i]
     while m >= 8:
-        q = m // 4
-        a, b, c, e = folded[:q], folded[q : 2 * q], folded[2 * q : 3 * q], folded[3 * q : 4 * q]
-        for i in range(q):
-            left = a[i] if a[i] > b[i] else b[i]
-            right = c[i] if c[i] > e[i] else e[i]
-            a[i] = left if left > right else right
-        for i in range(m - 4 * q):
-            folded[q + i] = folded[4 * q + i]
-        m -= 3 * q
+        m = _fold(folded, m, folded)
     largest = folded[0]
     for i in range(1, m):
         largest = folded[i] if folded[i] > largest else largest
