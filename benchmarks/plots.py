@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from kernelstream import ALGORITHMS
-from kernelstream.report import words
-from kernelstream.report.plots import LIGHT, line_style, styled
+from kernelstream.report.plots import LIGHT, line_style, log_axis, styled
 
 from .growth import GROWTHS, fits, points
 from .measure import over, spread
@@ -16,7 +15,6 @@ from .results import Results
 from .targets import NEAR, WITHIN
 
 _PANEL = (4.6, 3.6)
-_NUMBERS = FuncFormatter(lambda value, _: words.count(value) if value >= 100 else f"{value:g}")
 
 
 def write_plots(results: Results, folder: Path) -> list[tuple[str, str]]:
@@ -86,9 +84,7 @@ def _peers(results: Results) -> Figure | None:
             assert record is not None
             rates.append(record["rows_of"][work] / spread(record["seconds"][work]).median)
         panel.plot(rates, range(len(names)), "osD"[place], markersize=5, color=LIGHT.curves[place], label=label)
-    panel.set_xscale("log")
-    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.count(value)))
-    panel.xaxis.set_minor_formatter(NullFormatter())
+    log_axis(panel.xaxis)
     panel.set_xlabel("rows a second, one core")
     panel.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1.0))
     return figure
@@ -109,12 +105,8 @@ def _growth(results: Results) -> Figure | None:
             unit = 1.0 if growth.part == "rows" else 1e6
             costs = [unit * spread(growth.cost(r)).median for r in records]
             panel.plot([r[growth.x] for r in records], costs, marker="o", markersize=3, label=name, **style)
-        for axis, scale in ((panel.xaxis, panel.set_xscale), (panel.yaxis, panel.set_yscale)):
-            scale("log")
-            low, high = axis.get_view_interval()
-            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 80 * low else (1.0,)))
-            axis.set_major_formatter(_NUMBERS)
-            axis.set_minor_formatter(NullFormatter())
+        for axis in (panel.xaxis, panel.yaxis):
+            log_axis(axis)
         panel.set_title(growth.title)
         panel.set_xlabel(growth.label)
         panel.set_ylabel("seconds" if growth.part == "rows" else "us a row")

@@ -6,17 +6,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from ..learner import Learner
 from ..report.inspection import write_surface
-from ..report.plots import LIGHT, line_style, styled
+from ..report.plots import LIGHT, line_style, linear_rows, log_axis, styled
+from ..report.scatter import label_points, settle
 from .items import Item
 from .results import Cell, Result
 
 _PANEL = (4.6, 3.4)
 _COLUMNS = 3
+_AREA = 40.0  # of a marker
 
 
 def write_figure(path: Path, item: Item, result: Result) -> None:
@@ -114,13 +117,15 @@ def _scatter(item: Item, result: Result) -> Figure:
     figure, panels = _panels(list(data))
     for panel, cells in zip(panels, data.values(), strict=False):
         for position, cell in enumerate(cells):
-            colour = line_style(position, LIGHT)["color"]
-            panel.plot(cell.mean_seconds, cell.mean, "o", color=colour)
-            panel.annotate(cell.learner, (cell.mean_seconds, cell.mean), (4, 3), textcoords="offset points", fontsize=8)
-        panel.set_xscale("log")
+            panel.scatter(cell.mean_seconds, cell.mean, s=_AREA, color=line_style(position, LIGHT)["color"])
+        log_axis(panel.xaxis)
         panel.margins(0.2)
         panel.set_xlabel("learning time (s)")
         panel.set_ylabel(_unit(item))
+    settle(figure)
+    for panel, cells in zip(panels, data.values(), strict=False):
+        points = [(cell.mean_seconds, cell.mean) for cell in cells]
+        label_points(panel, [cell.learner for cell in cells], points, np.full(len(cells), _AREA), LIGHT)
     return figure
 
 
@@ -150,10 +155,10 @@ def _convergence(item: Item, result: Result) -> Figure:
             if cell.curve:
                 xs, ys = ([point[name] for point in cell.curve] for name in ("rows", y))
                 panel.plot(xs, ys, label=cell.learner, **line_style(position, LIGHT))
-        panel.set_xlabel("rows")
+        linear_rows(panel)
         panel.set_ylabel(_quantity(item, y))
         if y in ("seconds", "risk"):
-            panel.set_yscale("log")
+            log_axis(panel.yaxis)
     _legend(figure, panels)
     return figure
 

@@ -55,6 +55,7 @@ _STYLE: dict[Any, Any] = {
 
 _STEPS = (1, 2, 5, 10)
 _COUNTS = FuncFormatter(lambda value, _: words.count(value))
+_NUMBERS = FuncFormatter(lambda value, _: words.count(value) if value >= 1000 else f"{value:.4g}")
 # Among more runs than this, the best ones are drawn thicker.
 PROMINENT = 7
 # The range of a metric's axis is that of the curves after this share of a logarithmic or linear x axis: what comes
@@ -136,7 +137,7 @@ def course_svg(run: Run, ink: Ink, size: tuple[float, float] = WIDE) -> str:
         for curve, colour, label in zip(curves, ink.curves, ("so far", "in windows"), strict=False):
             style = {"marker": "o", "markersize": 3.0, "linewidth": 1.0} if label == "in windows" else {"linewidth": 2}
             panel.plot(curve.x, curve.y, color=colour, label=label, **style)
-        _linear_rows(panel)
+        linear_rows(panel)
         _metric_axis(panel, [run], curves)
         panel.set_ylabel(words.metric_name(run.trace.headline))
         _finish(panel, ink)
@@ -168,13 +169,13 @@ def metric_scale(axis: Any, name: str, values: Sequence[float]) -> bool:
     if words.is_share(name):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
     elif logarithmic:
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.4g}"))
+        axis.set_major_formatter(_NUMBERS)
     return logarithmic
 
 
 def seconds_axis(axis: Any) -> None:
     # Labels with units are longer, so that fewer fit.
-    _log_axis(axis, EngFormatter("s"), decades=2)
+    log_axis(axis, EngFormatter("s"), decades=2)
 
 
 def _quantity(group: Sequence[Run], y: str) -> str:
@@ -199,10 +200,10 @@ def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
         if x == SECONDS:
             seconds_axis(panel.xaxis)
         else:
-            _log_axis(panel.xaxis, _COUNTS, decades=3)
+            log_axis(panel.xaxis, _COUNTS, decades=3)
         panel.set_xlabel(f"{x} (log scale)")
     else:
-        _linear_rows(panel)
+        linear_rows(panel)
     if y == SIZE:
         panel.yaxis.set_major_locator(MaxNLocator(6, steps=_STEPS))
         panel.yaxis.set_major_formatter(_COUNTS)
@@ -233,7 +234,7 @@ def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> b
     return logarithmic
 
 
-def _linear_rows(panel: Any) -> None:
+def linear_rows(panel: Any) -> None:
     panel.xaxis.set_major_locator(MaxNLocator(5, steps=_STEPS))
     panel.xaxis.set_major_formatter(_COUNTS)
     panel.set_xlabel(ROWS)
@@ -245,12 +246,12 @@ def _finish(panel: Any, ink: Ink) -> None:
     panel.set_axisbelow(True)
 
 
-def _log_axis(axis: Any, formatter: Any, *, decades: int) -> None:
+def log_axis(axis: Any, formatter: Any = _NUMBERS, *, decades: int = 2) -> None:
     """A logarithmic axis: ticks at 1, 2 and 5 when it spans fewer decades than given, else at powers of ten."""
     low, high = axis.get_data_interval()
     if not 0.0 < high < math.inf:  # no time was measured, or no value is a number
         return
-    axis.axes.set_xscale("log")
+    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 10**decades * low else (1.0,)))
     axis.set_major_formatter(formatter)
     axis.set_minor_formatter(NullFormatter())

@@ -31,7 +31,6 @@ def scatter_svg(group: Sequence[Run], ink: Ink, size: tuple[float, float] = WIDE
     areas = _areas(sizes)
     with styled(ink):
         figure = Figure(figsize=size, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
         panel = figure.subplots()
         for run, x_i, y_i, area, known in zip(group, x, y, areas, sizes > 0, strict=True):
             colour = line_style(run.position, ink)["color"]
@@ -46,9 +45,8 @@ def scatter_svg(group: Sequence[Run], ink: Ink, size: tuple[float, float] = WIDE
         panel.set_ylabel(words.metric_name(name) + (" (log)" if logarithmic else ""))
         panel.grid(color=ink.faint, linewidth=0.7)
         panel.set_axisbelow(True)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        _label(panel, canvas.get_renderer(), [run.label for run in group], list(zip(x, y, strict=True)), areas, ink)
+        settle(figure)
+        label_points(panel, [run.label for run in group], list(zip(x, y, strict=True)), areas, ink)
         return as_svg(figure)
 
 
@@ -61,10 +59,21 @@ def _areas(sizes: np.ndarray) -> np.ndarray:
     return _SMALLEST + (_LARGEST - _SMALLEST) * share
 
 
-def _label(
-    panel: Any, renderer: Any, labels: list[str], points: list[tuple[float, float]], areas: np.ndarray, ink: Ink
+def settle(figure: Figure) -> None:
+    """Lay the figure out for good."""
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def label_points(
+    panel: Any, labels: Sequence[str], points: Sequence[tuple[float, float]], areas: np.ndarray, ink: Ink
 ) -> None:
-    """Write each label at the nearest place beside its marker where it covers no marker and no other label."""
+    """Write each label at the nearest place beside its marker where it covers no marker and no other label.
+
+    Requires: the figure is settled.
+    """
+    renderer = panel.figure.canvas.get_renderer()
     unit = panel.figure.dpi / _POINTS_PER_INCH
     frame = panel.get_window_extent(renderer)
     centres = panel.transData.transform(points)
