@@ -156,15 +156,19 @@ def classes(plan: Plan) -> list[Record]:
     return records
 
 
+def _beside_binary(plan: Plan, name: str, data: Data, parameters: dict[str, Any]) -> Record:
+    """A learner of all classes beside its floor and itself on one class against the rest."""
+    binary = Case(name, data.one_against_rest(), parameters)
+    return timed(plan, Case(name, data, parameters), others={"binary": (binary.ours, len(data.y))})
+
+
 def covtype(plan: Plan) -> list[Record]:
     """Every learner on covtype's seven classes, beside its floor and itself on one class against the rest."""
     records = []
     for name in _some(MULTICLASS, plan):
         parameters = {**base_parameters(name), "kernel": Gaussian(gamma=0.1)}
         data = real("covtype").first(min(rows_for(name, 8000), plan.most_rows))
-        binary = Case(name, data.one_against_rest(), parameters)
-        record = timed(plan, Case(name, data, parameters), others={"binary": (binary.ours, len(data.y))})
-        records.append(record)
+        records.append(_beside_binary(plan, name, data, parameters))
     return records
 
 
@@ -176,9 +180,7 @@ def mnist(plan: Plan) -> list[Record]:
         if name == "avm":
             parameters["coverage"] = 10.0
         data = real("mnist").first(min(3000, plan.most_rows))
-        binary = Case(name, data.one_against_rest(), parameters)
-        record = timed(plan, Case(name, data, parameters), others={"binary": (binary.ours, len(data.y))})
-        records.append(record)
+        records.append(_beside_binary(plan, name, data, parameters))
     return records
 
 

@@ -112,11 +112,7 @@ class LogLoss(Metric):
 
     def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
         places = places_of_classes(self, y_true)
-        assert self.classes is not None
-        if shown.shape[1] != len(self.classes):
-            raise ValueError(
-                f"{self.name} got {shown.shape[1]} columns for {len(self.classes)} classes; give one each."
-            )
+        _check_columns(self, shown)
         given = shown[np.arange(len(places)), places].astype(np.float64)
         if not ((given >= 0.0) & (given <= 1.0)).all():
             row = int(np.argmin((given >= 0.0) & (given <= 1.0)))
@@ -135,15 +131,17 @@ class HingeLoss(Metric):
 
     def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
         places = places_of_classes(self, y_true)
-        assert self.classes is not None
         scores = shown.astype(np.float64)
-        if scores.shape[1] == 1 and len(self.classes) == 2:
+        if scores.shape[1] == 1 and self.classes is not None and len(self.classes) == 2:
             return np.maximum(0.0, 1.0 - np.where(places == 1, 1.0, -1.0) * scores[:, 0])
-        if scores.shape[1] != len(self.classes):
-            raise ValueError(
-                f"{self.name} got {scores.shape[1]} columns for {len(self.classes)} classes; give one each."
-            )
+        _check_columns(self, scores)
         rows = np.arange(len(places))
         true = scores[rows, places]
         scores[rows, places] = -math.inf
         return np.maximum(0.0, 1.0 + scores.max(axis=1) - true)
+
+
+def _check_columns(metric: Metric, shown: np.ndarray) -> None:
+    classes = () if metric.classes is None else metric.classes
+    if shown.shape[1] != len(classes):
+        raise ValueError(f"{metric.name} got {shown.shape[1]} columns for {len(classes)} classes; give one each.")
