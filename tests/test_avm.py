@@ -190,12 +190,18 @@ def test_kernel_values_are_asked_for_the_nearest_only_where_they_tell():
     assert surely_inside(Laplacian(gamma=1.0), 0.5, np.float64) == math.inf
 
 
-def test_the_largest_is_found_wherever_it_is():
-    for n in (1, 2, 7, 8, 9, 31, 32, 33, 430):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_largest_is_found_wherever_it_is(dtype):
+    for n in (1, 2, 7, 8, 9, 31, 32, 33, 64, 65, 430):
         for place in range(n):
-            values = np.sin(np.arange(n + 1.0) + place).astype(np.float32)
-            values[place], values[n] = 2.0, 3.0  # what lies behind the n values does not count
-            assert first_largest(values, n, np.zeros(n, np.float32)) == place
+            values = np.sin(np.arange(n + 1.0) + place).astype(dtype) - 3
+            values[place], values[n] = -1.5, 3.0  # what lies behind the n values does not count
+            assert first_largest(values, n) == place
+            values[place] = 2.0
+            values[place + 1 : n] = np.maximum(values[place + 1 : n], 2.0)  # the first of equals
+            assert first_largest(values, n) == place
+    for values in ([-1.0, -0.0, 0.0], [-np.inf, -0.0], [-1.0, 0.0, -0.0, 0.0], [-np.inf, np.inf], [-np.inf] * 70):
+        assert first_largest(np.array(values, dtype), len(values)) == np.argmax(values)
 
 
 # The projection and the outputs.

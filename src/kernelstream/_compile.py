@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import llvmlite.ir as ir
 import numba
 import numpy as np
+from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -166,18 +166,18 @@ class Pointer:
         self.arguments = arguments
         self.value = value
         self.fastmath = _REASSOCIATE if sums else _CONTRACT
-        self._compiled: dict[str, Any] = {}
+        self._addresses: dict[str, int] = {}
+        self._kept: list[Any] = []  # what lives at the addresses
 
     def address(self, dtype: Any) -> int:
         """Where the function lives in this process, for reals of ``dtype``."""
         name = np.dtype(dtype).name
         with _numba_settings:
-            if name not in self._compiled:
-                self._compiled[name] = self._lower(name)
-        kept = self._compiled[name]
-        return kept if isinstance(kept, int) else int(kept.address)
+            if name not in self._addresses:
+                self._addresses[name] = self._lower(name)
+        return self._addresses[name]
 
-    def _lower(self, name: str) -> Any:
+    def _lower(self, name: str) -> int:
         if INTERPRETED:
             _interpreted_pointers.append(self.function)
             return len(_interpreted_pointers) - 1
@@ -195,9 +195,11 @@ class Pointer:
         with _our_cache() as cache:
             # A function made inside another one has no place in a cache.
             cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
-            return numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)(
-                self.function
-            )
+            callback = numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)
+            made = callback(self.function)
+        self._kept.append(made)
+        # The function itself: a callback is one more function around it, which hands all arguments over again.
+        return int(made._library.get_pointer_to_function(made.native_name.removeprefix("cfunc.")))
 
 
 def _caller(returns: Any) -> Any:
@@ -208,11 +210,14 @@ def _caller(returns: Any) -> Any:
     @intrinsic
     def caller(typing_context: Any, address: Any, *arguments: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            types = [context.get_value_type(a) for a in signature.args[1].types]
-            function = ir.FunctionType(context.get_value_type(signature.return_type), types)
+            # The way compiled functions call each other: status = f(where the value goes, where an error goes, ...).
+            types = signature.args[1].types
+            function = context.call_conv.get_function_type(returns, types)
             target = builder.inttoptr(values[0], function.as_pointer())
-            answer = builder.call(target, [builder.extract_value(values[1], i) for i in range(len(types))])
-            return answer if returns != numba.void else context.get_dummy_value()
+            places = [cgutils.alloca_once(builder, pointer.pointee) for pointer in function.args[:2]]
+            parts = [builder.extract_value(values[1], i) for i in range(len(types))]
+            builder.call(target, [*places, *context.get_arg_packer(types).as_arguments(builder, parts)])
+            return builder.load(places[0]) if returns != numba.void else context.get_dummy_value()
 
         return returns(numba.int64, numba.types.BaseTuple.from_types(arguments)), generate
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from . import rng
-from ._compile import compiled, inlined
+from ._compile import by_precision, compiled, inlined
 from .expansion import ROWS, Expansion, correct, move, square, taken
 from .gram import backward, inverse_diagonal, shrink
 from .merging import best_h, looked_up_loss
@@ -34,48 +34,47 @@ def oldest_slot(oldest, n):
     return slot
 
 
-@inlined
-def _fold(values, m, folded):
-    """Fold quarters of m values on each other; return how many are left, the largest among them."""
-    q = m // 4
-    a, b, c, e, out = values[:q], values[q : 2 * q], values[2 * q : 3 * q], values[3 * q : 4 * q], folded[:q]
-    for i in range(q):
-        left = a[i] if a[i] > b[i] else b[i]
-        right = c[i] if c[i] > e[i] else e[i]
-        out[i] = left if left > right else right
-    for i in range(m - 4 * q):
-        folded[q + i] = values[4 * q + i]
-    return m - 3 * q
+def _largest_single(values, n):
+    bits, top = values.view(np.int32), np.int32(-0x7FFFFFFF)
+    for i in range(n):
+        ordered = np.int32(bits[i] ^ ((bits[i] >> 31) & 0x7FFFFFFF))
+        top = ordered if ordered > top else top
+    return np.int32(top ^ ((top >> 31) & 0x7FFFFFFF)).view(np.float32)
+
+
+def _largest_double(values, n):
+    bits, top = values.view(np.int64), np.int64(-0x7FFFFFFFFFFFFFFF)
+    for i in range(n):
+        ordered = bits[i] ^ ((bits[i] >> 63) & 0x7FFFFFFFFFFFFFFF)
+        top = ordered if ordered > top else top
+    return np.int64(top ^ ((top >> 63) & 0x7FFFFFFFFFFFFFFF)).view(np.float64)
+
+
+# The largest of the first n > 0 values. Requires: no NaN.
+# As integers, the bits of reals have their order once those of negative ones are turned round; the largest of integers
+# is found in vector instructions.
+largest = by_precision(_largest_single, _largest_double)
 
 
 @compiled
-def first_largest(values, n, folded):
-    """The place of the largest of n > 0 values, the first of equals; `folded` is room for as many.
-
-    Quarters are folded on each other, which makes vector comparisons; one running maximum would wait for each of its
-    comparisons. Where the largest is, is then looked for in pieces.
-    """
-    m = _fold(values, n, folded) if n >= 8 else n
-    if m == n:
-        for i in range(n):
-            folded[i] = values[i]
-    while m >= 8:
-        m = _fold(folded, m, folded)
-    largest = folded[0]
-    for i in range(1, m):
-        largest = folded[i] if folded[i] > largest else largest
+def first_largest(values, n):
+    """The place of the largest of the first n > 0 values, the first of equals. Requires: no NaN."""
+    top = largest(values, n)
     place = 0
-    found = 0
     while place + PIECE < n:
         piece = values[place : place + PIECE]
+        found = np.int32(0)
         for i in range(PIECE):
-            found += piece[i] == largest
-        if found > 0:
+            found = np.int32(found | np.int32(piece[i] == top))
+        if found != 0:
             break
         place += PIECE
-    while place < n - 1 and values[place] != largest:
-        place += 1
-    return place
+    piece = values[place : min(place + PIECE, n)]
+    left = np.int32(0)  # places from the largest on, to the end of a piece
+    for i in range(piece.shape[0]):
+        here = np.int32(PIECE - i) if piece[i] == top else np.int32(0)
+        left = here if here > left else left
+    return place + PIECE - left
 
 
 @inlined
@@ -94,7 +93,7 @@ def negative_squares(f, out):
 def smallest_slot(f, row):
     """The slot of the smallest ||coef||."""
     negative_squares(f, row.ranks)
-    return first_largest(row.ranks, f.size[()], row.folded)
+    return first_largest(row.ranks, f.size[()])
 
 
 @inlined

@@ -241,6 +241,11 @@ class Learner:
     def _adopt(self, state: Any) -> None:
         assert self.settled is not None
         self._record = self._lowered(self.settled)
+        self._settle_in(state)
+
+    def _settle_in(self, state: Any) -> None:
+        """Take a state of the same spec, task and shape."""
+        assert self.settled is not None
         self._state = on_lines(state)
         self._runner = Runner(self.settled, self._record, self._state, self._shape)
 
@@ -259,7 +264,7 @@ class Learner:
         while start < len(targets):
             state = self.settled.prepare(self._record, self._state)
             if state is not self._state:
-                self._adopt(state)
+                self._settle_in(state)
             runner = self._runner
             try:
                 if shown is None:

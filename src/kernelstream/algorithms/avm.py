@@ -40,7 +40,7 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined
-from ..budgets import first_largest
+from ..budgets import first_largest, largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
@@ -90,7 +90,6 @@ class AVMScratch(NamedTuple):
     row: KernelRow
     stored: Spread  # where a stored point, or a sparse row, is written out
     current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
-    folded: np.ndarray  # (capacity,) where `first_largest` works
 
 
 @dataclass
@@ -152,7 +151,7 @@ class AVM(RegularisedRisk):
         desk = common(shape.width, shape.n_outputs, shape.dtype)
         current = np.zeros(shape.n_outputs, shape.dtype)
         stored, row = spread(shape.width, shape.dtype), expansion.kernel_row(state.f)
-        return AVMScratch(desk, row, stored, current, np.zeros_like(row.values))
+        return AVMScratch(desk, row, stored, current)
 
     def prepare(self, record: Any, state: AVMState) -> AVMState:
         ready: AVMState = super().prepare(record, state)
@@ -240,7 +239,7 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scratch.current)
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
-    if near or length > 0.0:
+    if length > 0.0 or (near and not surely_covered(record, f, scratch)):
         i = cell_of(record, f, x, scratch) if near else n
         if record.projects != 0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
@@ -324,6 +323,13 @@ def project(record, state):
 
 
 @inlined
+def surely_covered(record, f, scratch):
+    """Whether the kernel values of a row, in scratch.row, tell that it lies in some cell."""
+    told = record.cells == SPHERE and record.inside < math.inf
+    return told and f.size[()] > 0 and largest(scratch.row.values, f.size[()]) > record.inside
+
+
+@inlined
 def cell_of(record, f, x, scratch):
     """The cell that x lies in; the next free place when it lies in none.
 
@@ -344,7 +350,7 @@ def cell_of(record, f, x, scratch):
         expansion.kernel_values(record.distance, f, written_out(x, scratch.stored), scratch.row)
         for i in range(n):
             values[i] = -values[i]
-    i = first_largest(values, n, scratch.folded)
+    i = first_largest(values, n)
     if values[i] > record.inside:
         return i
     square = squared_distance(f, i, x) if by_kernel else -np.float64(values[i])

@@ -33,7 +33,7 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined, reduction
-from ..budgets import PIECE, oldest_slot, random_slot, within
+from ..budgets import PIECE, largest, oldest_slot, random_slot, within
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
@@ -223,25 +223,35 @@ def clip(f, i, top):
 
 
 @compiled
-def fit_below(factors, sizes, n, top, clip_all):
-    """Lower factors so that no sizes_i * factors_i is above `top`: those that are, or all by one factor, which is
-    returned. (The new term is not above it when gamma is at least 1.)
+def fit_below(f, sizes, factors, top, clip_all):
+    """Scale terms down so that no entry is above `top`: those that have one, or all by one factor, which is returned.
+    (The new term has none when gamma is at least 1.)
     """
-    above = 0
-    for i in range(n):
-        above += sizes[i] * factors[i] > top
-    if above == 0:
+    n = f.size[()]
+    if clip_all == 0 and f.coef.shape[0] == 1:
+        coef = f.coef[0]
+        border = coef.dtype.type(top)
+        for i in range(n):
+            coef[i] = min(max(coef[i], -border), border)
         return 1.0
+    find_sizes(f, sizes)
     if clip_all == 0:
         for i in range(n):
-            factors[i] = factors[i] if sizes[i] * factors[i] <= top else top / sizes[i]
+            factors[i] = 1.0 if sizes[i] <= top else top / sizes[i]
+        multiply(f, factors)
         return 1.0
-    largest = top
-    for i in range(n):
-        largest = max(largest, sizes[i] * factors[i])
-    for i in range(n):
-        factors[i] *= top / largest
-    return top / largest
+    factor = min(1.0, top / largest(sizes, n))
+    expansion.scale(f, factor)
+    return factor
+
+
+@inlined
+def multiply(f, factors):
+    """Multiply each term by its factor."""
+    for k in range(f.coef.shape[0]):
+        coef = f.coef[k]
+        for i in range(f.size[()]):
+            coef[i] *= factors[i]
 
 
 @evaluate.register(BOGDRecord)
@@ -259,8 +269,8 @@ def _(record, state, scratch, x, target, weight, scores):
     slot = n
     if move > 0.0 and n == f.points.shape[1]:
         factors, sizes = scratch.factors, scratch.sizes
-        find_sizes(f, sizes)
         if record.sampling == NONUNIFORM:
+            find_sizes(f, sizes)
             for i in range(n):
                 scratch.norms[i] = sizes[i] * state.own[i]
             find_chances(scratch.norms, factors, n)
@@ -268,18 +278,14 @@ def _(record, state, scratch, x, target, weight, scores):
             factors[slot] = 0.0  # it is replaced below, whatever it is multiplied by
             for i in range(n):
                 factors[i] = shrink / (1.0 - factors[i])
+            multiply(f, factors)
         else:
             uniform = record.sampling == UNIFORM
             slot = random_slot(state.generator, n) if uniform else oldest_slot(state.oldest, n)
-            factor = shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink
-            for i in range(n):
-                factors[i] = factor
-        sizes[slot] = 0.0
-        move *= fit_below(factors, sizes, n, record.largest * eta, record.clip_all)
-        for k in range(f.coef.shape[0]):
-            coef = f.coef[k]
-            for i in range(n):
-                coef[i] *= factors[i]
+            expansion.scale(f, shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink)
+        for k in range(g.shape[0]):
+            f.coef[k, slot] = 0
+        move *= fit_below(f, sizes, factors, record.largest * eta, record.clip_all)
     elif shrink < 1.0:
         expansion.scale(f, shrink)
     if move > 0.0:

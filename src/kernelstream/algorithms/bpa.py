@@ -164,7 +164,7 @@ def _(record, state, scratch, x, target, weight, scores):
         for i in range(n):
             near = np.float64(values[i])
             ranks[i] *= state.own[i] - near * near / own
-        r = first_largest(ranks, n, scratch.row.folded)
+        r = first_largest(ranks, n)
         share = np.float64(values[r]) / own
         for k in range(g.shape[0]):
             scratch.coordinates[k] = share * f.coef[k, r]
@@ -197,7 +197,7 @@ def _(record, state, scratch, x, target, weight, scores):
         negative_squares(f, ranks)
         for i in range(n):
             ranks[i] /= diagonal[i]
-        take_out(f, R, diagonal, first_largest(ranks, n, scratch.row.folded), scratch)
+        take_out(f, R, diagonal, first_largest(ranks, n), scratch)
     return loss
 
 
@@ -251,7 +251,7 @@ def _(record, state, scratch, x, target, weight, scores):
         for i in range(n):
             a, b = onto_pair(state, values, i, own, scratch.rounding)
             ranks[i] *= owns[i] - a * state.beside[i] - b * values[i]
-        r = first_largest(ranks, n, scratch.row.folded)
+        r = first_largest(ranks, n)
         on_neighbour, on_x = onto_pair(state, values, r, own, scratch.rounding)
         for k in range(g.shape[0]):
             f.coef[k, state.neighbour[r]] += on_neighbour * f.coef[k, r]

@@ -104,7 +104,7 @@ def _(record, state, scratch, x, target, weight, scores):
     negative_squares(f, row.folded)
     for j in range(n + 1):
         margins[j] /= math.sqrt(-row.folded[j])
-    r = first_largest(margins, n + 1, row.folded)
+    r = first_largest(margins, n + 1)
     expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
     for k in range(g.shape[0]):
         for j in range(n + 1):

@@ -212,7 +212,7 @@ def cheapest_slot(f, diagonal, row):
     negative_squares(f, row.ranks)
     for j in range(n):
         row.ranks[j] /= diagonal[j]
-    return first_largest(row.ranks, n, row.folded)
+    return first_largest(row.ranks, n)
 
 
 @compiled

@@ -124,7 +124,7 @@ def nearest_pair(K, n, row):
         column = K[b, :b]  # K is symmetric
         for a in range(b):
             largest[a] = column[a] if column[a] > largest[a] else largest[a]
-    i = first_largest(largest, n, row.folded)
+    i = first_largest(largest, n)
     j = i + 1
     while j < n - 1 and K[i, j] != largest[i]:
         j += 1
