@@ -34,7 +34,7 @@ def _wall(plan: Plan, one: Callable[[], Any], two: Callable[[], Any]) -> Record:
 def threads(plan: Plan) -> list[Record]:
     """FOGD and NOGD on mnist and covtype with one thread and with two, and whether all bits are equal."""
     records = []
-    for source, gamma, rows in (("mnist", 0.02, 8000), ("covtype", 0.1, 30_000)):
+    for source, gamma, rows in (("mnist", 0.02, 8000), ("covtype", 0.1, 60_000)):
         for name in ("fogd", "nogd"):
             parameters = {**base_parameters(name), "kernel": Gaussian(gamma=gamma)}
             data = real(source).first(min(rows, plan.most_rows))

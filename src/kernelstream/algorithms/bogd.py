@@ -223,35 +223,33 @@ def clip(f, i, top):
 
 
 @compiled
-def fit_below(f, sizes, factors, top, clip_all):
-    """Scale terms down so that no entry is above `top`: those that have one, or all by one factor, which is returned.
-    (The new term has none when gamma is at least 1.)
+def rescale(f, factors, sizes, top, clip_all):
+    """Multiply each term by its factor, less where an entry would be above `top`: those that have one are scaled down,
+    or all by one factor, which is returned. (The new term has none when gamma is at least 1.)
+
+    Requires: sizes_i = a_i, unless there is one output and each term is clipped by itself.
     """
     n = f.size[()]
     if clip_all == 0 and f.coef.shape[0] == 1:
         coef = f.coef[0]
-        border = coef.dtype.type(top)
         for i in range(n):
-            coef[i] = min(max(coef[i], -border), border)
+            coef[i] = min(max(coef[i] * factors[i], -top), top)
         return 1.0
-    find_sizes(f, sizes)
+    factor = 1.0
     if clip_all == 0:
         for i in range(n):
-            factors[i] = 1.0 if sizes[i] <= top else top / sizes[i]
-        multiply(f, factors)
-        return 1.0
-    factor = min(1.0, top / largest(sizes, n))
-    expansion.scale(f, factor)
-    return factor
-
-
-@inlined
-def multiply(f, factors):
-    """Multiply each term by its factor."""
+            factors[i] = factors[i] if sizes[i] * factors[i] <= top else top / sizes[i]
+    else:
+        for i in range(n):
+            sizes[i] *= factors[i]
+        factor = min(1.0, top / largest(sizes, n))
+        for i in range(n):
+            factors[i] *= factor
     for k in range(f.coef.shape[0]):
         coef = f.coef[k]
-        for i in range(f.size[()]):
+        for i in range(n):
             coef[i] *= factors[i]
+    return factor
 
 
 @evaluate.register(BOGDRecord)
@@ -269,8 +267,9 @@ def _(record, state, scratch, x, target, weight, scores):
     slot = n
     if move > 0.0 and n == f.points.shape[1]:
         factors, sizes = scratch.factors, scratch.sizes
-        if record.sampling == NONUNIFORM:
+        if record.sampling == NONUNIFORM or record.clip_all == 1 or g.shape[0] > 1:
             find_sizes(f, sizes)
+        if record.sampling == NONUNIFORM:
             for i in range(n):
                 scratch.norms[i] = sizes[i] * state.own[i]
             find_chances(scratch.norms, factors, n)
@@ -278,14 +277,14 @@ def _(record, state, scratch, x, target, weight, scores):
             factors[slot] = 0.0  # it is replaced below, whatever it is multiplied by
             for i in range(n):
                 factors[i] = shrink / (1.0 - factors[i])
-            multiply(f, factors)
         else:
             uniform = record.sampling == UNIFORM
             slot = random_slot(state.generator, n) if uniform else oldest_slot(state.oldest, n)
-            expansion.scale(f, shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink)
-        for k in range(g.shape[0]):
-            f.coef[k, slot] = 0
-        move *= fit_below(f, sizes, factors, record.largest * eta, record.clip_all)
+            factor = shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink
+            for i in range(n):
+                factors[i] = factor
+        sizes[slot] = 0.0
+        move *= rescale(f, factors, sizes, record.largest * eta, record.clip_all)
     elif shrink < 1.0:
         expansion.scale(f, shrink)
     if move > 0.0:
