@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -34,8 +33,6 @@ PAPERS: dict[str, dict[str, Any]] = {
     "avm": {"kernel": Gaussian(gamma=0.0625), "regularization": 8.398e-5, "coverage": 1.0},
 }
 BUDGET = 400
-# Whether a learner can be asked for threads.
-THREADS = "threads" in inspect.signature(Learner).parameters
 UNBOUNDED = ("perceptron", "ogd", "norma", "pegasos", "pa-1", "pa-2")
 # These cost O(B^2) or more an update: fewer rows show their rate.
 SLOW = {"bpa-p": 3_000, "bpa-nn": 10_000, "tvm": 3_000, "bsgd-p": 20_000, "npbsgd": 20_000}
@@ -77,8 +74,7 @@ class Case:
     def started(self) -> Learner:
         """The learner before the rows that are timed."""
         task = Binary([-1, 1]) if self.n_outputs == 1 else Multiclass(range(self.n_outputs))
-        many = {"threads": self.threads} if THREADS else {}
-        learner = Learner(make(self.learner, **self.parameters), task, dtype=self.dtype, **many)
+        learner = Learner(make(self.learner, **self.parameters), task, dtype=self.dtype, threads=self.threads)
         learner.settle(self.data.X[:1])
         if self.warm:
             learner.learn(self.data.X[: self.warm], self.data.y[: self.warm])

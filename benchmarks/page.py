@@ -8,7 +8,7 @@ from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
 from .growth import bytes_words
-from .measure import DISTURBED, PATIENCE, Plan, spread
+from .measure import DISTURBED, PATIENCE, Plan, over, spread
 from .plots import write_plots
 from .results import Results
 from .tables import DASH, rate, ratio, size, table, with_range
@@ -141,10 +141,12 @@ def _data(results: Results) -> str:
 
 def _two_cores(results: Results) -> str:
     rows = []
-    for r in results.parts.get("threads", []):
-        bits = DASH if "missing" in r else "equal" if r["equal"] else "**differ**"
-        shown = r.get("missing") or ratio(r, "one", "two")
-        rows.append([f"{r['learner']} on {r['data']}, two threads", shown, bits])
+    for r in [*results.records("threads"), *results.records("files")]:
+        what = f"{r['learner']} on {r['data']}, {r['rows']:,} rows, two threads"
+        rows.append([what, ratio(r, "one", "two"), "equal" if r["equal"] else "**differ**"])
+    for r in results.records("files"):
+        what = f"{r['learner']} on {r['data']}, one thread: the share of reading"
+        rows.append([what, f"{100 * over(r, 'reading', 'one').median:.0f} %", DASH])
     for r in results.records("processes"):
         what = f"{r['runs']} {r['what']} ({r['learner']}, {r['data']}), two processes"
         rows.append([what, ratio(r, "one", "two"), DASH])

@@ -1,27 +1,26 @@
 """Two cores, other feature maps, and single calls: what is compared with ourselves rather than with a floor."""
 
+import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kernelstream import FOGD, Multiclass, OnlineKernelClassifier, make
+from kernelstream import Learner, Multiclass, OnlineKernelClassifier, make
 from kernelstream.experiments import Repetition, repeated
 from kernelstream.kernels import Gaussian
-from kernelstream.sources import ArraySource
+from kernelstream.sources import ArraySource, ReadAhead, open_source
+from kernelstream.sources.writers import convert
 from kernelstream.survey import survey
 from kernelstream.tune import tune
 
-from .cases import THREADS, Case, base_parameters
+from .cases import Case, base_parameters
 from .data import Data, real
 from .measure import Plan, in_turns
 
 Record = dict[str, Any]
-
-# Whether FOGD can be asked for a structured map.
-STRUCTURED = {"map": "structured"} if "map" in {field.name for field in fields(FOGD)} else None
 
 
 def _wall(plan: Plan, one: Callable[[], Any], two: Callable[[], Any]) -> Record:
@@ -38,15 +37,37 @@ def threads(plan: Plan) -> list[Record]:
         for name in ("fogd", "nogd"):
             parameters = {**base_parameters(name), "kernel": Gaussian(gamma=gamma)}
             data = real(source).first(min(rows, plan.most_rows))
-            facts = Case(name, data, parameters).facts()
-            if not THREADS:
-                records.append({**facts, "missing": "a learner takes no number of threads"})
-                continue
             runs = [Case(name, data, parameters, threads=count) for count in (1, 2)]
             equal = np.array_equal(*(run.ours()() for run in runs))
             works = {"one": runs[0].ours, "two": runs[1].ours}
             turns = in_turns(plan, works, yardstick="one", clock=time.perf_counter)
-            records.append({**facts, **turns.as_json(), "equal": equal})
+            records.append({**runs[0].facts(), **turns.as_json(), "equal": equal})
+    return records
+
+
+def files(plan: Plan) -> list[Record]:
+    """The same from a LIBSVM file of covtype: read and learned in turn on one core; on two, read ahead of learning."""
+    data = real("covtype").first(min(60_000, plan.most_rows))
+    records = []
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "covtype.libsvm"
+        convert(ArraySource(data.X, data.y), path)
+        for name in ("fogd", "nogd"):
+            case = Case(name, data, {**base_parameters(name), "kernel": Gaussian(gamma=0.1)})
+
+            def learn(threads: int, case: Case = case) -> list[np.ndarray]:
+                learner = Learner(make(case.learner, **case.parameters), Multiclass(range(7)), threads=threads)
+                source = open_source(path)
+                return [learner.learn(X, y) for X, y in (ReadAhead(source) if threads > 1 else source)]
+
+            def read() -> None:
+                for _ in open_source(path):
+                    pass
+
+            equal = all(map(np.array_equal, learn(1), learn(2)))
+            works = {"one": lambda: lambda: learn(1), "two": lambda: lambda: learn(2), "reading": lambda: read}
+            turns = in_turns(plan, works, yardstick="one", clock=time.perf_counter)
+            records.append({**case.facts(), "data": "covtype from a file", **turns.as_json(), "equal": equal})
     return records
 
 
@@ -74,9 +95,7 @@ def structured(plan: Plan) -> list[Record]:
     data = real("mnist").first(min(20_000, plan.most_rows))
     parameters = {**base_parameters("fogd"), "kernel": Gaussian(gamma=0.02)}
     plain = Case("fogd", data, parameters)
-    if STRUCTURED is None:
-        return [{**plain.facts(), "missing": "FOGD has no structured map"}]
-    other = Case("fogd", data, parameters | STRUCTURED)
+    other = Case("fogd", data, {**parameters, "map": "structured"})
     errors = {name: _error(case, data) for name, case in (("plain", plain), ("structured", other))}
     turns = in_turns(plan, {"plain": plain.ours, "structured": other.ours}, yardstick="structured")
     return [{**plain.facts(), **turns.as_json(), "errors": errors}]
@@ -143,6 +162,7 @@ def smallest(plan: Plan) -> list[Record]:
 
 PARTS: dict[str, Callable[[Plan], list[Record]]] = {
     "threads": threads,
+    "files": files,
     "processes": processes,
     "structured": structured,
     "calls": calls,

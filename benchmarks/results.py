@@ -28,9 +28,8 @@ class Results:
         self.path.write_text(f'{{\n "machine": {json.dumps(self.machine)},\n "parts": {{\n{parts}\n }}\n}}\n')
 
     def records(self, part: str, **facts: Any) -> list[Record]:
-        """The records of a part that were measured and have these facts."""
-        found = self.parts.get(part, [])
-        return [r for r in found if "missing" not in r and all(r.get(k) == v for k, v in facts.items())]
+        """The records of a part that have these facts."""
+        return [r for r in self.parts.get(part, []) if all(r.get(k) == v for k, v in facts.items())]
 
     def one(self, part: str, **facts: Any) -> Record | None:
         found = self.records(part, **facts)

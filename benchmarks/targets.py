@@ -70,8 +70,8 @@ def _disturbed(record: Record) -> str:
 
 
 def _at_least(target: str, record: Record | None, ratio: tuple[str, str], least: float) -> Verdict:
-    if record is None or "missing" in record:
-        return Verdict(target, record["missing"] if record else "not measured", None)
+    if record is None:
+        return Verdict(target, "not measured", None)
     value = over(record, *ratio)
     equal = record.get("equal", True)
     misses = () if value.median >= least else (f"{100 * (1 - value.median / least):.0f} % short",)
@@ -108,7 +108,7 @@ def verdicts(results: Results) -> list[Verdict]:
             2.5,
         ),
     ]
-    for record in results.parts.get("threads", [{"learner": "fogd", "data": "mnist", "missing": "not measured"}]):
+    for record in [*results.records("threads"), *results.records("files")]:
         found.append(_at_least(f"two threads at least 1.6x, equal bits: {_label(record)}", record, ("one", "two"), 1.6))
     for what in ("row orders", "tuning trials"):
         record = results.one("processes", what=what)
@@ -145,7 +145,7 @@ def _in_proportion(results: Results) -> list[Verdict]:
 
 def _structured(results: Results) -> Verdict:
     target = "a structured map on mnist at least 3x the plain one, at equal error"
-    record = next(iter(results.parts.get("structured", [])), None)
+    record = results.one("structured")
     found = _at_least(target, record, ("plain", "structured"), 3.0)
     if found.holds is None or record is None:
         return found
