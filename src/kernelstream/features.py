@@ -92,18 +92,23 @@ def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
         a1, b1, c1, e1 = x1[p], x1[p + 1], x1[p + 2], x1[p + 3]
         a2, b2, c2, e2 = x2[p], x2[p + 1], x2[p + 2], x2[p + 3]
         a3, b3, c3, e3 = x3[p], x3[p + 1], x3[p + 2], x3[p + 3]
+        # All is read before anything is written: nothing has to be read again for each row.
         if p == 0:
             for j in range(n):
-                s0[j] = zero + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
-                s1[j] = zero + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
-                s2[j] = zero + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
-                s3[j] = zero + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+                aj, bj, cj, ej = a[j], b[j], c[j], e[j]
+                t0 = zero + a0 * aj + b0 * bj + c0 * cj + e0 * ej
+                t1 = zero + a1 * aj + b1 * bj + c1 * cj + e1 * ej
+                t2 = zero + a2 * aj + b2 * bj + c2 * cj + e2 * ej
+                t3 = zero + a3 * aj + b3 * bj + c3 * cj + e3 * ej
+                s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
         else:
             for j in range(n):
-                s0[j] = s0[j] + a0 * a[j] + b0 * b[j] + c0 * c[j] + e0 * e[j]
-                s1[j] = s1[j] + a1 * a[j] + b1 * b[j] + c1 * c[j] + e1 * e[j]
-                s2[j] = s2[j] + a2 * a[j] + b2 * b[j] + c2 * c[j] + e2 * e[j]
-                s3[j] = s3[j] + a3 * a[j] + b3 * b[j] + c3 * c[j] + e3 * e[j]
+                aj, bj, cj, ej = a[j], b[j], c[j], e[j]
+                t0 = s0[j] + a0 * aj + b0 * bj + c0 * cj + e0 * ej
+                t1 = s1[j] + a1 * aj + b1 * bj + c1 * cj + e1 * ej
+                t2 = s2[j] + a2 * aj + b2 * bj + c2 * cj + e2 * ej
+                t3 = s3[j] + a3 * aj + b3 * bj + c3 * cj + e3 * ej
+                s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
         p += 4
     while p < d:
         a = matrix[p, lo:]
