@@ -224,7 +224,7 @@ def axpys(x, y, sizes, times):
 
 @compiled
 def ascents(K, scores, sizes, times):
-    """times[t] times a row of K on the first sizes[t] scores, each as far as the score says that the one before left."""
+    """times[t] axpys of rows of K on the first sizes[t] scores, each by what the one before left there."""
     small = 1e-20
     for t in range(sizes.shape[0]):
         n = sizes[t]

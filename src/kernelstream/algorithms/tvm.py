@@ -241,6 +241,10 @@ def _(record, state, scratch, x, target, weight, scores):
     else:
         write_point(state.gram, n, n, row.values, own)
         state.at_points[n] = dot(scratch.weights[:n], state.gram[n, :n])
+    # What rounding adds up to in f at a point is forgotten in its turn.
+    n = f.size[()]
+    turn = state.t[()] % n
+    state.at_points[turn] = dot(scratch.weights[:n], state.gram[turn, :n])
     for _ in range(record.sweeps):
         ascend(record, state, scratch.low, scratch.high)
     return loss
