@@ -4,7 +4,7 @@ A point's column is written with its row, so that every row of the matrix can be
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from .budgets import PIECE, first_largest
 
 # Below every kernel value; finite, so that it can be kept in a model file.
 LOWEST = float(np.finfo(np.float64).min)
+
+
+def room_for_gram(capacity: int, dtype: Any) -> np.ndarray:
+    """Zeros for the Gram matrix of up to `capacity` points; every row begins on a cache line."""
+    entries = 64 // np.dtype(dtype).itemsize
+    return np.zeros((capacity, -(-capacity // entries) * entries), dtype)
 
 
 @inlined

@@ -30,7 +30,7 @@ from ..budgets import first_largest, negative_squares, spread_over, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import backward, factor, gram_matrix, grow
-from ..neighbours import Neighbours, find_neighbour, follow, write_point
+from ..neighbours import Neighbours, find_neighbour, follow, room_for_gram, write_point
 from ..parameters import one_of, whole
 from ..state import ModelFileError
 from ._dictionary import (
@@ -106,7 +106,7 @@ class BPA(PassiveAggressive):
             self.capacity if self.maintenance == name else 0 for name in ("simple", "nearest", "projection")
         )
         f, t = super().init(shape)
-        gram = np.zeros((nearest, nearest), shape.dtype)
+        gram = room_for_gram(nearest, shape.dtype)
         near = Neighbours(np.zeros(nearest, np.int64), np.zeros(nearest, shape.dtype), np.zeros(nearest))
         own, sizes, diagonal = np.zeros(simple + nearest), np.zeros(simple + nearest), np.zeros(projection)
         return BPAState(f, t, own, sizes, gram, near, factor(projection), diagonal)

@@ -33,7 +33,7 @@ from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import MANHATTAN, KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
-from ..neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, write_point, write_row
+from ..neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..parameters import positive, whole
 from ..rows import Spread, spread
 from ._expansion import ExpansionAlgorithm
@@ -96,7 +96,7 @@ class TVM(ExpansionAlgorithm):
     def init(self, shape: Shape) -> TVMState:
         f, t = super().init(shape)
         room = self.capacity
-        gram, vectors = np.zeros((room, room), shape.dtype), (np.zeros(room) for _ in range(3))
+        gram, vectors = room_for_gram(room, shape.dtype), (np.zeros(room) for _ in range(3))
         return TVMState(f, t, np.zeros((2, room)), np.zeros((2, room)), gram, *vectors)
 
     def scratch(self, state: TVMState, shape: Shape) -> TVMScratch:
