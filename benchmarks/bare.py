@@ -223,6 +223,45 @@ def axpys(x, y, sizes, times):
 
 
 @compiled
+def ascents(K, scores, sizes, times):
+    """times[t] axpys of rows of K on the first sizes[t] scores, each by what the one before left there."""
+    small = 1e-20
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        s = scores[:n]
+        for i in range(times[t]):
+            row = K[i, :n]
+            change = min(max(small * s[i], -small), small)
+            for j in range(n):
+                s[j] += change * row[j]
+
+
+@compiled
+def merged_scores(K, scores, weights, sizes):
+    """Two terms go and one comes: three axpys on the scores, and the score of what came, a dot."""
+    total = 0.0
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        a, b, c, s = K[0, :n], K[1, :n], K[2, :n], scores[:n]
+        for j in range(n):
+            s[j] += 1e-20 * a[j] + 1e-20 * b[j] + 1e-20 * c[j]
+        total += dot(weights[:n], c)
+    return total
+
+
+@compiled
+def quotients(values, neighbours, sizes, numerators, found):
+    """For each of n points the value at its neighbour, and a quotient in float64."""
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        a, q, slots = numerators[:n], found[:n], neighbours[:n]
+        for j in range(n):
+            q[j] = values[slots[j]]
+        for j in range(n):
+            q[j] = a[j] / (2.0 - q[j])
+
+
+@compiled
 def forward_solves(L, sizes, k, half):
     total = 0.0
     for t in range(sizes.shape[0]):

@@ -20,10 +20,13 @@ from .pieces import (
     fourier,
     fourier_of_leavers,
     margin_errors,
+    merged_scores,
     merges,
     nearest,
+    neighbours,
     nystrom,
     passes,
+    quotients,
     scores_at_points,
     sizes_moved,
     solves,
@@ -95,7 +98,12 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "bogd++": (ROW, TWO_PASSES),
     "bpa-s": (ROW, ONE_PASS),
     "bpa-p": PROJECTION,
-    "bpa-nn": (ROW, TWO_PASSES),
+    "bpa-nn": (
+        ROW,
+        ONE_PASS,
+        Piece("a removal: for each point the kernel value at its neighbour, and a quotient in float64", quotients),
+        Piece("a removal: the largest kernel value twice, for two points that look for a neighbour", neighbours),
+    ),
     "bsgd-r": (ROW, ONE_PASS),
     "bsgd-p": PROJECTION,
     "bsgd-m": (
@@ -111,7 +119,14 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         ROW,
         SECOND_ROW,
         TWO_PASSES,
-        Piece("a move: an axpy on the scores at the points for every dual variable that changes", ascents),
+        Piece(
+            "a removal: on the scores at the points two axpys for the pair, one for what it became; its score",
+            merged_scores,
+        ),
+        Piece(
+            "a move: an axpy on the scores at the points for every dual variable that changes, one after the other",
+            ascents,
+        ),
     ),
 }
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from kernelstream.features import SINCOS
 from kernelstream.merging import table
+from kernelstream.state import aligned
 
 from . import bare
 from .cases import Case, margins
@@ -103,15 +104,33 @@ def passes(times: int) -> Callable[[Case], Bare]:
     return build
 
 
-def nearest(case: Case) -> Bare:
-    sizes = case.course.sizes
-    values = np.ones(int(sizes.max(initial=1)), case.dtype)
+def _largest(sizes: np.ndarray, dtype: Any) -> Bare:
+    values = np.ones(int(sizes.max(initial=1)), dtype)
     bits = values.view(f"i{values.itemsize}")
     return lambda: bare.largest_of(bits, sizes)
 
 
+def nearest(case: Case) -> Bare:
+    return _largest(case.course.sizes, case.dtype)
+
+
+def neighbours(case: Case) -> Bare:
+    """Two points look for their neighbours: the new one, and, as each point is that of one on average, one that lost
+    its own.
+    """
+    return _largest(np.repeat(sizes_full(case), 2), case.dtype)
+
+
+def quotients(case: Case) -> Bare:
+    sizes = sizes_full(case)
+    most = int(sizes.max(initial=1))
+    slots = np.random.default_rng(0).integers(0, most, most).astype(np.uint64) % max(1, int(sizes.min(initial=most)))
+    values, numerators, found = (aligned(np.ones(most, dtype)) for dtype in (case.dtype, np.float64, np.float64))
+    return lambda: bare.quotients(values, slots, sizes, numerators, found)
+
+
 def _axpys(sizes: np.ndarray, times: np.ndarray, dtype: Any) -> Bare:
-    x, y = np.ones((2, int(sizes.max(initial=1))), dtype)
+    x, y = (aligned(np.ones(int(sizes.max(initial=1)), dtype)) for _ in range(2))
     return lambda: bare.axpys(x, y, sizes, times)
 
 
@@ -180,9 +199,23 @@ def merges(case: Case) -> Bare:
     return run
 
 
+def _gram_and_scores(sizes: np.ndarray, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    most = max(3, int(sizes.max(initial=1)))
+    return aligned(np.ones((most, most), dtype)), aligned(np.ones(most))
+
+
 def ascents(case: Case) -> Bare:
     course = case.course
-    return _axpys(course.sizes[course.moved], course.changed[course.moved], np.float64)
+    sizes, times = course.sizes[course.moved], course.changed[course.moved]
+    K, scores = _gram_and_scores(sizes, case.dtype)
+    return lambda: bare.ascents(K, scores, sizes, times)
+
+
+def merged_scores(case: Case) -> Bare:
+    sizes = sizes_full(case)
+    K, scores = _gram_and_scores(sizes, case.dtype)
+    weights = aligned(np.ones(len(scores)))
+    return lambda: bare.merged_scores(K, scores, weights, sizes)
 
 
 # Explicit features.

@@ -16,13 +16,13 @@ NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 
 # Where the time goes of learners that are farther from their floor than wanted; shown only where they are.
 WHY = {
-    "tvm": "looks for the nearest pair in the whole Gram matrix and computes f at all points in every move, O(B^2)",
-    "bpa-nn": "a move divides for every point and its neighbour, writes a column of the Gram matrix across memory and "
-    "finds new neighbours for the points that lost theirs; the floor counts two passes",
+    "tvm": "a dual variable is moved by what the one before left: its new value takes as long to find as its axpy, "
+    "and nothing else can be done meanwhile",
+    "bpa-nn": "a move writes a column of the Gram matrix across memory, a cache line a point, and looks for new "
+    "neighbours of the points that lost theirs",
     "bogd": "a move reads and rescales all coefficients, in several passes",
     "bogd++": "a move finds all probabilities, in about nine passes",
     "bsgd-m": "a partner's look-up takes a square root, a division and two tables",
-    "budget-perceptron": "the pass that looks for the best term takes a square root and a division a point",
     "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
     "nogd": "products that do not depend on the block are slower than BLAS",
     "fogd": "products that do not depend on the block are slower than BLAS",

@@ -113,10 +113,11 @@ def test_bpa_knows_every_points_neighbour(rows):
     for t in range(0, len(rows), 100):
         learner.learn(rows[t : t + 100], SIGN[t : t + 100])
         if learner.size == 30:
-            gram = learner._state.gram.copy()
+            gram = learner._state.gram[:30, :30].copy()
             np.fill_diagonal(gram, -np.inf)
-            assert np.array_equal(learner._state.neighbour, gram.argmax(axis=1))
-            assert np.array_equal(learner._state.beside, gram.max(axis=1))
+            assert np.array_equal(learner._state.near.slot, gram.argmax(axis=1))
+            assert np.array_equal(learner._state.near.beside, gram.max(axis=1))
+            assert np.array_equal(learner._state.near.own, learner._state.own[learner._state.near.slot])
     assert learner.size == 30
 
 

@@ -50,17 +50,19 @@ class PassiveAggressive(ExpansionAlgorithm):
 
 @inlined
 def take_aggressive_step(record, t, g, target, weight, x, row, scores):
-    """Begin a round: write -u into g; return (loss, tau, k(x, x)). A sample weight multiplies tau.
+    """Begin a round: write -u into g; return (loss, tau, k(x, x) if there is a loss). A sample weight multiplies tau.
 
     k(x, x) = 0 (the zero row under a linear kernel) leaves nothing to move along: tau = 0.
     """
     t[()] += 1
     loss = slope(record.loss, target, scores, g)
+    if not loss > 0.0:
+        return loss, 0.0, 0.0
     own = expansion.own_value(record.kernel, x, row)
     reach = 0.0
     for k in range(g.shape[0]):
         reach += g[k] * g[k] * own
-    if not (loss > 0.0 and reach > 0.0):
+    if not reach > 0.0:
         return loss, 0.0, own
     if record.variant == 1:
         tau = min(record.aggressiveness, loss / reach)

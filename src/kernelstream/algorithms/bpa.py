@@ -25,11 +25,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion
-from .._compile import compiled, inlined
+from .._compile import inlined
 from ..budgets import first_largest, negative_squares, spread_over, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import backward, factor, gram_matrix, grow
+from ..neighbours import Neighbours, find_neighbour, follow, room_for_gram, write_point
 from ..parameters import one_of, whole
 from ..state import ModelFileError
 from ._dictionary import (
@@ -63,9 +64,9 @@ class BPAState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
     own: np.ndarray  # (capacity,) k(s_i, s_i) (projection: empty)
-    gram: np.ndarray  # Gram matrix of the points (nearest; else empty)
-    neighbour: np.ndarray  # (capacity,) the slot nearest to each point, once the budget is full (nearest; else empty)
-    beside: np.ndarray  # (capacity,) each point's kernel value with its neighbour (likewise)
+    sizes: np.ndarray  # (capacity,) ||a_i||^2 (projection: empty)
+    gram: np.ndarray  # Gram matrix of the points, in their precision (nearest; else empty)
+    near: Neighbours  # once the budget is full (nearest; else empty)
     factor: np.ndarray  # Cholesky factor of the Gram matrix (projection; else empty)
     diagonal: np.ndarray  # (capacity,) of the inverse Gram matrix (projection; else empty)
 
@@ -105,16 +106,17 @@ class BPA(PassiveAggressive):
             self.capacity if self.maintenance == name else 0 for name in ("simple", "nearest", "projection")
         )
         f, t = super().init(shape)
-        gram, neighbour, beside = np.zeros((nearest, nearest)), np.zeros(nearest, np.int64), np.zeros(nearest)
-        own, diagonal = np.zeros(simple + nearest), np.zeros(projection)
-        return BPAState(f, t, own, gram, neighbour, beside, factor(projection), diagonal)
+        gram = room_for_gram(nearest, shape.dtype)
+        near = Neighbours(np.zeros(nearest, np.int64), np.zeros(nearest, shape.dtype), np.zeros(nearest))
+        own, sizes, diagonal = np.zeros(simple + nearest), np.zeros(simple + nearest), np.zeros(projection)
+        return BPAState(f, t, own, sizes, gram, near, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch:
         return dictionary_scratch(state, shape)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
-        if (state.neighbour < 0).any() or (state.neighbour >= max(1, int(state.f.size))).any():
+        if (state.near.slot < 0).any() or (state.near.slot >= max(1, int(state.f.size))).any():
             raise ModelFileError(f"The file names a neighbour that is not among its {int(state.f.size)} points.")
         if not (state.diagonal[: int(state.f.size)] > 0).all():
             raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
@@ -130,10 +132,12 @@ class BPA(PassiveAggressive):
         kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
         if self.maintenance != "projection":
             kept.own[:n] = np.diag(gram)
+            kept.sizes[:n] = (merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
         if self.maintenance == "nearest" and n > 1:
             kept.gram[:n, :n] = gram
-            others = np.where(np.eye(n) == 1.0, -np.inf, gram)
-            kept.neighbour[:n], kept.beside[:n] = np.argmax(others, axis=1), np.max(others, axis=1)
+            others = np.where(np.eye(n) == 1.0, -np.inf, kept.gram[:n, :n])
+            slot = np.argmax(others, axis=1)
+            kept.near.slot[:n], kept.near.beside[:n], kept.near.own[:n] = slot, np.max(others, axis=1), kept.own[slot]
         if self.maintenance == "projection":
             kept.factor[:] = factor_of(self.kernel, merged.f, self.capacity)
             inverse = np.linalg.inv(kept.factor[:n, :n])
@@ -160,10 +164,10 @@ def _(record, state, scratch, x, target, weight, scores):
     r = n
     if n == f.points.shape[1]:
         ranks = scratch.row.ranks  # minus what is lost
-        negative_squares(f, ranks)
+        inverse = 1.0 / own
         for i in range(n):
             near = np.float64(values[i])
-            ranks[i] *= state.own[i] - near * near / own
+            ranks[i] = -state.sizes[i] * (state.own[i] - near * near * inverse)
         r = first_largest(ranks, n)
         share = np.float64(values[r]) / own
         for k in range(g.shape[0]):
@@ -173,6 +177,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if r < n:
         for k in range(g.shape[0]):
             f.coef[k, r] += scratch.coordinates[k]
+    state.sizes[r] = expansion.square(f, r)
     return loss
 
 
@@ -201,70 +206,64 @@ def _(record, state, scratch, x, target, weight, scores):
     return loss
 
 
-@compiled
-def find_neighbour(state, n, i):
-    """Look for the point nearest to point i, the lowest of equals. Requires: two points at least."""
-    row = state.gram[i]
-    j = 1 if i == 0 else 0
-    for c in range(n):
-        if c != i and row[c] > row[j]:
-            j = c
-    state.neighbour[i], state.beside[i] = j, row[j]
-
-
-@compiled
-def replace_neighbour(state, n, r):
-    """Let every point's neighbour follow a new point at slot r of a full dictionary."""
-    neighbour, beside, row = state.neighbour, state.beside, state.gram[r]
-    for i in range(n):
-        if i == r or neighbour[i] == r:
-            find_neighbour(state, n, i)
-        elif row[i] > beside[i] or (row[i] == beside[i] and r < neighbour[i]):
-            neighbour[i], beside[i] = r, row[i]
+@inlined
+def onto_pair(near, r, values, own, rounding):
+    """Coordinates of the projection of k(s_r, .) on its neighbour's term and k(x, .), own = k(x, x)."""
+    beside, value, theirs = np.float64(near.beside[r]), np.float64(values[r]), near.own[r]
+    between = np.float64(values[near.slot[r]])
+    determinant = theirs * own - between * between
+    if determinant > rounding * theirs * own:
+        return (beside * own - value * between) / determinant, (value * theirs - beside * between) / determinant
+    return 0.0, value / own  # the neighbour and x are one direction
 
 
 @inlined
-def onto_pair(state, values, i, own, rounding):
-    """Coordinates of the projection of k(s_i, .) on its neighbour's term and k(x, .), own = k(x, x)."""
-    j = state.neighbour[i]
-    beside, near, between, theirs = state.beside[i], np.float64(values[i]), np.float64(values[j]), state.own[j]
-    determinant = theirs * own - between * between
-    apart = determinant > rounding * theirs * own  # else the neighbour and x are one direction
-    divisor = determinant if apart else own
-    on_neighbour = (beside * own - near * between) / divisor if apart else 0.0
-    on_x = (near * theirs - beside * between if apart else near) / divisor
-    return on_neighbour, on_x
+def rank_by_pairs(state, values, own, rounding, between, ranks):
+    """ranks[i] = minus what is lost when term i goes, ||a_i||^2 times the squared distance of k(s_i, .) from the plane
+    that `onto_pair` projects on.
+
+    The values at the neighbours are put side by side first: the quotients are then taken in vector instructions.
+    """
+    n, near, owns, sizes = state.f.size[()], state.near, state.own, state.sizes
+    for i in range(n):
+        between[i] = values[np.uint64(near.slot[i])]  # unsigned, as it does not count from the end
+    for i in range(n):
+        value, beside, theirs = np.float64(values[i]), np.float64(near.beside[i]), near.own[i]
+        whole = theirs * own
+        determinant = whole - between[i] * between[i]
+        apart = determinant > rounding * whole
+        projected = beside * (beside * own - 2.0 * value * between[i]) + value * value * theirs
+        share = (projected if apart else value * value) / (determinant if apart else own)
+        ranks[i] = -sizes[i] * (owns[i] - share)
 
 
 @step.register(NearestRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, values, owns = state.f, record.aggressive.kernel, scratch.row.values, state.own
+    f, kernel, values, near = state.f, record.aggressive.kernel, scratch.row.values, state.near
     loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau == 0.0:
         return loss
-    n, room = f.size[()], f.points.shape[1]
+    n, room, ranks = f.size[()], f.points.shape[1], scratch.row.ranks
     r = n
     if n == room:
-        ranks = scratch.row.ranks  # minus what is lost
-        negative_squares(f, ranks)
-        for i in range(n):
-            a, b = onto_pair(state, values, i, own, scratch.rounding)
-            ranks[i] *= owns[i] - a * state.beside[i] - b * values[i]
+        rank_by_pairs(state, values, own, scratch.rounding, scratch.half, ranks)
         r = first_largest(ranks, n)
-        on_neighbour, on_x = onto_pair(state, values, r, own, scratch.rounding)
+        on_neighbour, on_x = onto_pair(near, r, values, own, scratch.rounding)
+        j = near.slot[r]
         for k in range(g.shape[0]):
-            f.coef[k, state.neighbour[r]] += on_neighbour * f.coef[k, r]
+            f.coef[k, j] += on_neighbour * f.coef[k, r]
             scratch.coordinates[k] = on_x * f.coef[k, r]
+        state.sizes[j] = expansion.square(f, j)
     expansion.put(kernel, f, r, x, -tau, g, scratch.row)
-    owns[r] = own
-    for i in range(f.size[()]):
-        state.gram[r, i] = state.gram[i, r] = values[i] if i != r else own
+    state.own[r] = own
+    write_point(state.gram, n, r, values, own)
     if n == room:
-        replace_neighbour(state, n, r)
+        follow(state.gram, n, r, near)
         for k in range(g.shape[0]):
             f.coef[k, r] += scratch.coordinates[k]
     elif n + 1 == room:
         for i in range(room):
-            find_neighbour(state, room, i)
+            find_neighbour(state.gram, room, i, near)
+    state.sizes[r] = expansion.square(f, r)
     return loss

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion
+from .._compile import inlined
 from ..budgets import first_largest, negative_squares, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
@@ -77,6 +78,27 @@ def _(record, state, scratch, x, scores):
     expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
 
 
+@inlined
+def find_margins(state, margins, squares):
+    """margins[j] = u_j . (f(s_j) - a_j k(s_j, s_j))."""
+    f, own = state.f, state.own
+    n = f.size[()]
+    if f.coef.shape[0] == 1:
+        coef, at_points = f.coef[0], state.at_points[0]
+        for j in range(n):
+            margins[j] = math.copysign(1.0, coef[j]) * (at_points[j] - coef[j] * own[j])
+        return
+    for j in range(n):
+        margins[j] = 0.0
+    for k in range(f.coef.shape[0]):
+        coef, at_points = f.coef[k], state.at_points[k]
+        for j in range(n):
+            margins[j] += coef[j] * (at_points[j] - coef[j] * own[j])  # |a_j| times it
+    negative_squares(f, squares)
+    for j in range(n):
+        margins[j] /= math.sqrt(-squares[j])
+
+
 @step.register(BudgetPerceptronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -95,15 +117,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if n + 1 < f.points.shape[1]:
         return loss
     margins = row.ranks  # without the term itself
-    for j in range(n + 1):
-        margins[j] = 0.0
-    for k in range(g.shape[0]):
-        coef, at_points = f.coef[k], state.at_points[k]
-        for j in range(n + 1):
-            margins[j] += coef[j] * (at_points[j] - coef[j] * state.own[j])  # |a_j| times it
-    negative_squares(f, row.folded)
-    for j in range(n + 1):
-        margins[j] /= math.sqrt(-row.folded[j])
+    find_margins(state, margins, row.folded)
     r = first_largest(margins, n + 1)
     expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
     for k in range(g.shape[0]):

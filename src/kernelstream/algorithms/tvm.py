@@ -12,9 +12,9 @@ with weights and dual variables added; then the dual is improved.
 
 Remarks. Of the five papers LSOKL alone names TVM, in its Table 1; the idea of twin vectors is the authors', the
 update is chosen here. They keep the optimality conditions exactly, by incremental and decremental learning; here
-`sweeps` rounds of coordinate ascent on the dual follow each change, O(B^2) each, the cost that Table 1 gives. The
-nearest pair is that of the largest kernel value. Binary classification only, without a bias. A sample weight enters
-s, as a bound on the dual variable.
+`sweeps` rounds of coordinate ascent on the dual follow each change, O(B) for each variable that changes. f at the twin
+vectors is kept and moved with each of them. The nearest pair is that of the largest kernel value. Binary classification
+only, without a bias. A sample weight enters s, as a bound on the dual variable.
 
 Symbols: B budget, C aggressiveness, s share, alpha+ and alpha- dual, coef of f their difference.
 """
@@ -26,13 +26,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import expansion
-from .._compile import compiled, inlined
-from ..budgets import first_largest
+from .._compile import inlined
+from ..budgets import largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import MANHATTAN, KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
+from ..neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..parameters import positive, whole
 from ..rows import Spread, spread
 from ._expansion import ExpansionAlgorithm
@@ -50,14 +51,19 @@ class TVMState(NamedTuple):
     t: np.ndarray  # rounds so far, 0-d
     share: np.ndarray  # (2, capacity): s- and s+
     dual: np.ndarray  # (2, capacity): alpha- and alpha+
-    gram: np.ndarray  # Gram matrix of the points
+    gram: np.ndarray  # Gram matrix of the points, in their precision
+    inverse: np.ndarray  # (capacity,) 1 / k(z_i, z_i), 0 where that is not positive
+    beside: np.ndarray  # (capacity,) no less than each point's largest kernel value with another
+    at_points: np.ndarray  # (capacity,) f at the points, in float64
 
 
 class TVMScratch(NamedTuple):
     common: Common
     row: KernelRow
     stored: Spread  # where a stored point is written out as a row
-    at_points: np.ndarray  # (capacity,) f at the stored points
+    weights: np.ndarray  # (capacity,) alpha+ - alpha-
+    low: np.ndarray  # (capacity,) where f at a point is no lower ...
+    high: np.ndarray  # (capacity,) ... and no higher, its dual variables stay
 
 
 @dataclass
@@ -90,12 +96,13 @@ class TVM(ExpansionAlgorithm):
     def init(self, shape: Shape) -> TVMState:
         f, t = super().init(shape)
         room = self.capacity
-        return TVMState(f, t, np.zeros((2, room)), np.zeros((2, room)), np.zeros((room, room)))
+        gram, vectors = room_for_gram(room, shape.dtype), (np.zeros(room) for _ in range(3))
+        return TVMState(f, t, np.zeros((2, room)), np.zeros((2, room)), gram, *vectors)
 
     def scratch(self, state: TVMState, shape: Shape) -> TVMScratch:
         desk = common(shape.width, shape.n_outputs, shape.dtype)
         row, stored = expansion.kernel_row(state.f), spread(shape.width, shape.dtype)
-        return TVMScratch(desk, row, stored, np.zeros(self.capacity))
+        return TVMScratch(desk, row, stored, *(np.zeros(self.capacity) for _ in range(3)))
 
     def merge(self, record: Any, state: TVMState, other: TVMState, weight: float) -> TVMState:
         """Twin vectors are joined; beyond the budget those of the smallest coefficients are dropped."""
@@ -105,89 +112,101 @@ class TVM(ExpansionAlgorithm):
         share = np.concatenate([state.share[:, :n], other.share[:, :m]], axis=1)
         dual = np.concatenate([(1.0 - weight) * state.dual[:, :n], weight * other.dual[:, :m]], axis=1)
         kept = np.sort(np.argsort(-np.abs(joined.coef[0, : n + m]), kind="stable")[: self.budget])
-        f = expansion.taken(joined, kept, self.capacity)
-        merged = state._replace(f=f, t=state.t + other.t, gram=np.zeros_like(state.gram))
-        merged = merged._replace(share=np.zeros_like(state.share), dual=np.zeros_like(state.dual))
+        merged = self.init(Shape(len(joined.points), 1, 0, joined.points.dtype))
+        merged = merged._replace(f=expansion.taken(joined, kept, self.capacity), t=state.t + other.t)
         k = len(kept)
         merged.share[:, :k], merged.dual[:, :k] = share[:, kept], dual[:, kept]
-        merged.gram[:k, :k] = gram_matrix(self.kernel, f)
+        merged.gram[:k, :k] = gram_matrix(self.kernel, merged.f)
+        gram = merged.gram[:k, :k].astype(np.float64)
+        merged.inverse[:k] = [inverted(own) for own in np.diag(gram)]
+        merged.at_points[:k] = gram @ (merged.dual[1, :k] - merged.dual[0, :k])
+        merged.beside[:k] = np.max(gram, axis=1, where=np.eye(k) == 0.0, initial=LOWEST)
         return merged
 
 
-@compiled
-def nearest_pair(K, n, row):
-    """The places i < j of the largest entry above the diagonal, the first of equals."""
-    largest = row.ranks  # of each row, right of the diagonal
-    for a in range(n):
-        largest[a] = -math.inf
-    for b in range(1, n):
-        column = K[b, :b]  # K is symmetric
-        for a in range(b):
-            largest[a] = column[a] if column[a] > largest[a] else largest[a]
-    i = first_largest(largest, n)
-    j = i + 1
-    while j < n - 1 and K[i, j] != largest[i]:
-        j += 1
-    return i, j
+@inlined
+def inverted(own):
+    """1 / own, finite; 0 where the dual variables of a point with k(z, z) = own do not move."""
+    return min(1.0 / own, -LOWEST) if own > 0.0 else 0.0
 
 
 @inlined
 def merge_nearest(record, state, scratch):
-    """The two points of largest kernel value become one at their weighted mean; the last point takes the free slot."""
-    f, K, share, dual = state.f, state.gram, state.share, state.dual
-    n = f.size[()]
-    i, j = nearest_pair(K, n, scratch.row)
-    mine, theirs = share[0, i] + share[1, i], share[0, j] + share[1, j]
-    part = mine / (mine + theirs)
+    """The two points of largest kernel value become one at their weighted mean; the last point, which is new and has no
+    weight yet, takes the free slot.
+    """
+    f, K, share, dual, at_points = state.f, state.gram, state.share, state.dual, state.at_points
+    row, weights = scratch.row, scratch.weights
+    last = f.size[()] - 1
+    i, j = nearest_pair(K, last + 1, state.beside)
+    mine, theirs, first, second = weights[i], weights[j], K[i], K[j]
+    for b in range(last):
+        at_points[b] -= mine * first[b] + theirs * second[b]
+    part = share[0, i] + share[1, i]
+    part = part / (part + share[0, j] + share[1, j])
     norm = 0.0
     for a in range(f.points.shape[0]):
         f.points[a, i] = part * f.points[a, i] + (1.0 - part) * f.points[a, j]
         v = np.float64(f.points[a, i])
         norm += abs(v) if record.kernel.metric == MANHATTAN else v * v
     f.norms[i] = norm
-    expansion.correct(record.kernel, f, i, scratch.row)
+    expansion.correct(record.kernel, f, i, row)
     for side in range(2):
         share[side, i] += share[side, j]
         dual[side, i] += dual[side, j]
-    last = n - 1
-    expansion.move(f, last, j, scratch.row)
-    for side in range(2):
-        share[side, j] = share[side, last]
-        dual[side, j] = dual[side, last]
-    for b in range(n):
-        K[j, b] = K[last, b]
-    for b in range(n):
-        K[b, j] = K[b, last]
-    K[j, j] = K[last, last]
+    weights[i] = dual[1, i] - dual[0, i]
+    f.coef[0, i] = weights[i]
+    if j < last:
+        expansion.move(f, last, j, row)
+        write_point(K, last, j, K[last], K[last, last])
+        for side in range(2):
+            share[side, j] = share[side, last]
+            dual[side, j] = 0.0
+        state.inverse[j], state.beside[j], weights[j] = state.inverse[last], state.beside[last], 0.0
     f.size[()] = last
-    x = expansion.stored(f, i, scratch.stored)
-    expansion.kernel_values(record.kernel, f, x, scratch.row)
+    values = row.values
+    expansion.kernel_values(record.kernel, f, expansion.stored(f, i, scratch.stored), row)
+    state.inverse[i] = inverted(np.float64(values[i]))
+    write_point(K, last, i, values, values[i])
+    raise_bounds(state.beside, last, values)
+    state.beside[i] = K[i, nearest_to(K, last, i)] if last > 1 else LOWEST
+    both = weights[i]
     for b in range(last):
-        K[i, b] = scratch.row.values[b]
-        K[b, i] = scratch.row.values[b]
+        at_points[b] += both * values[b]
+    at_points[i] = dot(weights[:last], first[:last])
+    if j < last:
+        at_points[j] = dot(weights[:last], second[:last])
 
 
 @inlined
-def ascend(record, state, at_points):
-    """One sweep over the dual variables, each to its best value with the others fixed. Requires: at_points[i] =
-    f(z_i).
+def ascend(record, state, low, high):
+    """One sweep over the dual variables, each to its best value with the others fixed.
+
+    A variable below its bound rises where its margin is below 1, one above 0 falls where it is above: those of a point
+    stay while f there is between `low` and `high`.
     """
-    n = state.f.size[()]
+    n, at_points, C = state.f.size[()], state.at_points, record.aggressiveness
+    share, dual, inverse, coef = state.share, state.dual, state.inverse, state.f.coef[0]
     for i in range(n):
-        own = state.gram[i, i]
-        if own <= 0.0:
+        rest = -1.0 if dual[0, i] > 0.0 else -math.inf
+        low[i] = 1.0 if dual[1, i] < C * share[1, i] else rest
+    for i in range(n):
+        rest = 1.0 if dual[1, i] > 0.0 else math.inf
+        high[i] = -1.0 if dual[0, i] < C * share[0, i] else rest
+    for i in range(n):
+        here = at_points[i]
+        if low[i] <= here <= high[i]:
             continue
-        for side in range(2):
-            sign = 2.0 * side - 1.0
-            bound = record.aggressiveness * state.share[side, i]
-            before = state.dual[side, i]
-            after = min(max(before + (1.0 - sign * at_points[i]) / own, 0.0), bound)
-            state.dual[side, i] = after
-            change = sign * (after - before)
-            if change != 0.0:
-                row = state.gram[i]
-                for b in range(n):
-                    at_points[b] += change * row[b]
+        row = state.gram[i]
+        negative = min(max(dual[0, i] + (1.0 + here) * inverse[i], 0.0), C * share[0, i])
+        fall = negative - dual[0, i]
+        here -= fall * row[i]
+        positive = min(max(dual[1, i] + (1.0 - here) * inverse[i], 0.0), C * share[1, i])
+        change = positive - dual[1, i] - fall
+        dual[0, i], dual[1, i] = negative, positive
+        coef[i] = positive - negative
+        for b in range(n):
+            at_points[b] += change * row[b]
 
 
 @evaluate.register(TVMRecord)
@@ -198,33 +217,34 @@ def _(record, state, scratch, x, scores):
 @step.register(TVMRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, K = state.f, state.gram
+    f, row = state.f, scratch.row
     state.t[()] += 1
     loss = slope(record.loss, target, scores, g)
     if loss == 0.0 or weight == 0.0:
         return loss
     n = f.size[()]
+    own = expansion.own_value(record.kernel, x, row)
     g[0] = 0
-    expansion.add(record.kernel, f, x, 1.0, g, scratch.row)
-    for b in range(n):
-        K[n, b] = scratch.row.values[b]
-        K[b, n] = scratch.row.values[b]
-    K[n, n] = expansion.own_value(record.kernel, x, scratch.row)
+    expansion.add(record.kernel, f, x, 1.0, g, row)
+    write_row(state.gram, n, n, row.values, own)
+    state.inverse[n] = inverted(own)
+    state.beside[n] = largest(row.values, n) if n > 0 else LOWEST
+    raise_bounds(state.beside, n, row.values)
     side = 1 if target > 0.0 else 0
     for other in range(2):
         state.share[other, n] = weight if other == side else 0.0
         state.dual[other, n] = 0.0
+    for a in range(n + 1):
+        scratch.weights[a] = state.dual[1, a] - state.dual[0, a]
     if n + 1 == f.points.shape[1]:
         merge_nearest(record, state, scratch)
+    else:
+        write_point(state.gram, n, n, row.values, own)
+        state.at_points[n] = dot(scratch.weights[:n], state.gram[n, :n])
+    # What rounding adds up to in f at a point is forgotten in its turn.
     n = f.size[()]
-    at_points = scratch.at_points
-    weights = scratch.row.ranks
-    for a in range(n):
-        weights[a] = state.dual[1, a] - state.dual[0, a]
-    for a in range(n):
-        at_points[a] = dot(K[a, :n], weights[:n])
+    turn = state.t[()] % n
+    state.at_points[turn] = dot(scratch.weights[:n], state.gram[turn, :n])
     for _ in range(record.sweeps):
-        ascend(record, state, at_points)
-    for a in range(n):
-        f.coef[0, a] = state.dual[1, a] - state.dual[0, a]
+        ascend(record, state, scratch.low, scratch.high)
     return loss
