@@ -2,7 +2,8 @@
 
 A floor is a list of pieces. A piece says in words what is counted, and builds it for a case: how many kernel rows over
 how many points, which rows moved the model, how many points left, all taken from the course of the very run that it is
-compared with. Rescaling all coefficients is not counted (it can be kept as one factor), nor is storing a point.
+compared with. Arrays begin on cache lines, as the learners' do. Rescaling all coefficients is not counted (it can be
+kept as one factor), nor is storing a point.
 """
 
 from collections.abc import Callable

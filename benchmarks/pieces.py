@@ -41,9 +41,9 @@ def _kernel_rows(case: Case, which: np.ndarray, sizes: np.ndarray) -> Bare:
     """
     X, dtype = case.X[which], case.dtype
     most = int(sizes.max(initial=1))
-    points = np.ascontiguousarray(_some_points(case, most).T)
-    norms = (points.astype(np.float64) ** 2).sum(0).astype(dtype)
-    coef, row = np.full((case.n_outputs, most), 1e-3, dtype), np.zeros(max(most, bare.TILE), dtype)
+    points = aligned(np.ascontiguousarray(_some_points(case, most).T))
+    norms = aligned((points.astype(np.float64) ** 2).sum(0).astype(dtype))
+    coef, row = aligned(np.full((case.n_outputs, most), 1e-3, dtype)), aligned(np.zeros(max(most, bare.TILE), dtype))
     gamma = np.dtype(dtype).type(case.spec.kernel.width)
     if sp.issparse(X):
         parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
@@ -51,7 +51,7 @@ def _kernel_rows(case: Case, which: np.ndarray, sizes: np.ndarray) -> Bare:
     squares = (X.astype(np.float64) ** 2).sum(1).astype(dtype)
 
     def by_products(chunk: int) -> Bare:
-        G = np.zeros((chunk, most), dtype)
+        G = aligned(np.zeros((chunk, most), dtype))
 
         def run() -> None:
             for a in range(0, len(X), chunk):
@@ -97,7 +97,7 @@ def sizes_full(case: Case) -> np.ndarray:
 def passes(times: int) -> Callable[[Case], Bare]:
     def build(case: Case) -> Bare:
         sizes = sizes_full(case)
-        values = np.ones(int(sizes.max(initial=1)), case.dtype)
+        values = aligned(np.ones(int(sizes.max(initial=1)), case.dtype))
         one = values.dtype.type(1)
         return lambda: bare.passes(values, sizes, times, one)
 
@@ -105,7 +105,7 @@ def passes(times: int) -> Callable[[Case], Bare]:
 
 
 def _largest(sizes: np.ndarray, dtype: Any) -> Bare:
-    values = np.ones(int(sizes.max(initial=1)), dtype)
+    values = aligned(np.ones(int(sizes.max(initial=1)), dtype))
     bits = values.view(f"i{values.itemsize}")
     return lambda: bare.largest_of(bits, sizes)
 
@@ -148,7 +148,7 @@ def scores_at_points(case: Case) -> Bare:
 
 def _solve(sizes: np.ndarray, way: str) -> Bare:
     most = int(sizes.max(initial=1))
-    L, a, b = bare.lower_factor(most), np.ones(most), np.zeros(most)
+    L, a, b = (aligned(part) for part in (bare.lower_factor(most), np.ones(most), np.zeros(most)))
     solves = bare.forward_solves if way == "forward" else bare.backward_solves
     return lambda: solves(L, sizes, a, b)
 
@@ -183,7 +183,7 @@ def columns(case: Case) -> Bare:
 def downdates(case: Case) -> Bare:
     behind = sizes_behind(case)
     most = int(behind.max(initial=1))
-    R, x = np.eye(most), np.zeros(most)
+    R, x = aligned(np.eye(most)), aligned(np.zeros(most))
     return lambda: bare.rank_one_updates(R, behind, x)
 
 
@@ -224,14 +224,14 @@ def merged_scores(case: Case) -> Bare:
 def _frequencies(case: Case) -> np.ndarray:
     """Numbers like the kernel's frequencies, (d, D)."""
     draws = np.random.default_rng(0).standard_normal((case.data.width, case.spec.n_components), np.float32)
-    return np.asarray(np.sqrt(2 * case.spec.kernel.width) * draws, case.dtype)
+    return aligned(np.asarray(np.sqrt(2 * case.spec.kernel.width) * draws, case.dtype))
 
 
 def _projections(case: Case, chunk: int, D: int) -> tuple[Callable[[int], int], np.ndarray, np.ndarray]:
     """(projects rows a .. a + chunk - 1 and tells how many there were, the projections, room for the features)."""
     X, dtype = case.X, case.dtype
     U = _frequencies(case)
-    P, Z = np.zeros((chunk, D), dtype), np.zeros((chunk, 2 * D), dtype)
+    P, Z = aligned(np.zeros((chunk, D), dtype)), aligned(np.zeros((chunk, 2 * D), dtype))
     address, n = SINCOS.address(dtype), len(case.y)
     parts = (X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data) if sp.issparse(X) else None
 
@@ -252,7 +252,7 @@ def fourier(case: Case) -> Bare:
 
     def way(chunk: int) -> Bare:
         lift, _, Z = _projections(case, chunk, D)
-        weights = np.zeros((case.n_outputs, 2 * D), dtype)
+        weights = aligned(np.zeros((case.n_outputs, 2 * D), dtype))
 
         def run() -> None:
             for a in range(0, len(case.y), chunk):
@@ -285,8 +285,8 @@ def widths(case: Case) -> Bare:
         n, d = X.shape
         X = sp.csr_array((X.reshape(-1), np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)), shape=X.shape)
     U = _frequencies(case)
-    weights = np.zeros((case.n_outputs, 2 * D), dtype)
-    room = np.zeros(case.data.width, dtype), np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype)
+    weights = aligned(np.zeros((case.n_outputs, 2 * D), dtype))
+    room = tuple(aligned(np.zeros(shape, dtype)) for shape in (case.data.width, (1, D), (1, 2 * D)))
     parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
     address, one, small = SINCOS.address(dtype), weights.dtype.type(1), weights.dtype.type(1e-20)
     return lambda: bare.moving_widths(address, *parts, U, weights, case.course.moved, one, small, *room)
@@ -299,8 +299,8 @@ def nystrom(case: Case) -> Bare:
     frozen = int(np.argmax(case.course.sizes >= B)) if (case.course.sizes >= B).any() else n
     rows = _kernel_rows(case, np.arange(n), case.course.sizes)
     gram, map = np.eye(B) + 1e-3, np.ones((B, rank), dtype)
-    weights = np.zeros((case.n_outputs, rank), dtype)
-    K, Z = np.ones((256, B), dtype), np.zeros((256, rank), dtype)
+    weights = aligned(np.zeros((case.n_outputs, rank), dtype))
+    K, Z = aligned(np.ones((256, B), dtype)), aligned(np.zeros((256, rank), dtype))
 
     def run() -> None:
         rows()

@@ -202,6 +202,8 @@ def test_the_largest_is_found_wherever_it_is(dtype):
             assert first_largest(values, n) == place
     for values in ([-1.0, -0.0, 0.0], [-np.inf, -0.0], [-1.0, 0.0, -0.0, 0.0], [-np.inf, np.inf], [-np.inf] * 70):
         assert first_largest(np.array(values, dtype), len(values)) == np.argmax(values)
+    for n in (1, 3, 64, 70):
+        assert 0 <= first_largest(np.full(n + 100, np.nan, dtype), n) < n
 
 
 # The projection and the outputs.

@@ -58,7 +58,7 @@ largest = by_precision(_largest_single, _largest_double)
 
 @compiled
 def first_largest(values, n):
-    """The place of the largest of the first n > 0 values, the first of equals. Requires: no NaN."""
+    """The place of the largest of the first n > 0 values, the first of equals; some place below n where one is NaN."""
     top = largest(values, n)
     place = 0
     while place + PIECE < n:
@@ -74,7 +74,7 @@ def first_largest(values, n):
     for i in range(piece.shape[0]):
         here = np.int32(PIECE - i) if piece[i] == top else np.int32(0)
         left = here if here > left else left
-    return place + PIECE - left
+    return min(place + PIECE - left, n - 1)
 
 
 @inlined
