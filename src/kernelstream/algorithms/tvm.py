@@ -31,7 +31,7 @@ from ..budgets import first_largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
-from ..kernels import MANHATTAN, KernelRecord
+from ..kernels import KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
 from ..parameters import positive, whole
 from ..rows import Spread, spread
@@ -139,13 +139,7 @@ def merge_nearest(record, state, scratch):
     i, j = nearest_pair(K, n, scratch.row)
     mine, theirs = share[0, i] + share[1, i], share[0, j] + share[1, j]
     part = mine / (mine + theirs)
-    norm = 0.0
-    for a in range(f.points.shape[0]):
-        f.points[a, i] = part * f.points[a, i] + (1.0 - part) * f.points[a, j]
-        v = np.float64(f.points[a, i])
-        norm += abs(v) if record.kernel.metric == MANHATTAN else v * v
-    f.norms[i] = norm
-    expansion.correct(record.kernel, f, i, scratch.row)
+    expansion.blend(record.kernel, f, i, part, j, 1.0 - part, scratch.row)
     for side in range(2):
         share[side, i] += share[side, j]
         dual[side, i] += dual[side, j]
