@@ -22,7 +22,7 @@ class Expansion(NamedTuple):
     norms: np.ndarray  # (capacity,) in float64: ||point||^2, or ||point||_1 for the Manhattan metric
     coef: np.ndarray  # (K, capacity)
     size: np.ndarray  # 0-d
-    present: np.ndarray  # (capacity, 1 + longest list): which features of each point are not 0, see `lists`
+    present: np.ndarray  # (capacity + 1, 1 + longest list): which features of each point are not 0, see `lists`
 
 
 class KernelRow(NamedTuple):
@@ -40,7 +40,6 @@ class KernelRow(NamedTuple):
     rows: np.ndarray  # the four rows, one after the other
     metrics: np.ndarray  # (4, capacity) their metric values
     next: np.ndarray  # 0-d: the row of the four that comes next, 4 when none waits
-    union: np.ndarray  # where two lists of features become one
 
 
 def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansion:
@@ -71,7 +70,6 @@ def kernel_row(f: Expansion) -> KernelRow:
         np.zeros(ROWS * width, dtype),
         np.zeros((ROWS, room), dtype),
         np.full((), ROWS),
-        np.zeros(f.present.shape[1] - 1, np.int64),
     )
 
 
@@ -237,9 +235,9 @@ def move(f, source, target, row):
 @inlined
 def blend(kernel, f, i, mine, j, theirs, row):
     """Make point i `mine` * point_i + `theirs` * point_j."""
-    own, other, union = f.present[i], f.present[j], row.union
+    own, other, union = f.present[i], f.present[j], f.present[f.present.shape[0] - 1]
     every = own[0] == COMPLETE or other[0] == COMPLETE
-    d, longest = f.points.shape[0], union.shape[0]
+    d, longest = f.points.shape[0], union.shape[0] - 1
     norm = 0.0
     n, a, p, q = 0, -1, 1, 1
     while True:
@@ -257,13 +255,13 @@ def blend(kernel, f, i, mine, j, theirs, row):
         v = np.float64(f.points[a, i])
         norm += abs(v) if kernel.metric == MANHATTAN else v * v
         if v != 0.0:
-            if n < longest:
-                union[n] = a
             n += 1
+            if n <= longest:
+                union[n] = a
     f.norms[i] = norm
     own[0] = n if longest > 0 and n <= longest else COMPLETE
-    for p in range(own[0]):
-        own[1 + p] = union[p]
+    for p in range(1, own[0] + 1):
+        own[p] = union[p]
     correct(kernel, f, i, row)
 
 
