@@ -209,7 +209,7 @@ def nonzeros(plan: Plan) -> list[Record]:
     shapes += [(width, 16) for width in _some(SPARSE_WIDTHS, plan) if (width, 16) not in shapes]
     for width, present in shapes:
         data = sparse_synthetic(4000, width, present)
-        for name in _some(("fogd", "nogd", "rbp", "bogd", "rrf"), plan):
+        for name in _some(("fogd", "nogd", "rbp", "bogd", "rrf", "norma", "forgetron", "budget-perceptron"), plan):
             size = {"n_components": 100} if name in FEATURED else {"budget": 100}
             parameters = {"kernel": Gaussian(gamma=1.0), **size}
             case = full(name, data, min(1500, plan.most_rows), parameters, 100)

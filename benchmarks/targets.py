@@ -123,7 +123,6 @@ def _in_proportion(results: Results) -> list[Verdict]:
     present, absent = (
         next(g for g in GROWTHS if g.title == t) for t in ("features present, of 10,000", "features, 16 present")
     )
-    storing = "a new point is written into every feature's row of the dictionary, O(d) a move"
     found = []
     for growth, most, target in (
         (present, 1.05, "a sparse row costs in proportion to its features present: exponent at most 1.05"),
@@ -136,9 +135,7 @@ def _in_proportion(results: Results) -> list[Verdict]:
         lines = fits(results, growth)
         shown = ", ".join(f"{name} {line.exponent.median:.2f}" for name, line in lines.items())
         steep = {name: line.exponent for name, line in lines.items() if line.exponent.median > most}
-        misses = tuple(
-            f"{name}: {e.median:.2f} ({e.least:.2f} to {e.largest:.2f}): {storing}" for name, e in steep.items()
-        )
+        misses = tuple(f"{name}: {e.median:.2f} ({e.least:.2f} to {e.largest:.2f})" for name, e in steep.items())
         found.append(Verdict(target, shown or "not measured", not steep if lines else None, misses))
     return found
 

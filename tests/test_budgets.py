@@ -22,7 +22,7 @@ from kernelstream import (
 from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.budgets import best_partner, merge_pair, project_out
-from kernelstream.expansion import Expansion, kernel_row
+from kernelstream.expansion import from_points, kernel_row
 from kernelstream.gram import factor
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.merging import best_h, table
@@ -80,7 +80,7 @@ def test_projecting_a_term_out_is_the_least_squares_approximation(kernel, i):
     points = X[:20]
     coef = rng.normal(size=(3, 20))
     gram = matrix(kernel, points, points)
-    f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(20))
+    f = from_points(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy())
     R = factor(20)
     R[:] = np.linalg.cholesky(gram).T
     lost = _project_out(f, R, i, np.zeros(20), np.zeros(20), kernel_row(f))
@@ -192,7 +192,7 @@ def test_a_merged_pair_is_the_term_that_the_formula_says():
     gamma = 0.3
     points = np.array([[0.0, 1.0], [0.5, 0.8], [3.0, -1.0]])
     coef = np.array([[0.7, 1.1, -2.0]])
-    f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy(), np.array(3))
+    f = from_points(np.ascontiguousarray(points.T), (points**2).sum(1), coef.copy())
     row = kernel_row(f)
     row.values[1] = math.exp(-gamma * ((points[0] - points[1]) ** 2).sum())
     lost = _merge(Gaussian(gamma=gamma).lower(np.float64), f, 0, 1, row)
@@ -212,7 +212,7 @@ def test_the_partner_loses_nearly_the_least_of_all_that_agree():
     for _ in range(30):
         points, coef = rng.normal(size=(25, 3)), rng.normal(size=(1, 25))
         m = int(np.argmin(np.abs(coef[0])))
-        f = Expansion(np.ascontiguousarray(points.T), (points**2).sum(1), coef, np.array(25))
+        f = from_points(np.ascontiguousarray(points.T), (points**2).sum(1), coef)
         row = kernel_row(f)
         row.values[:] = values = matrix(Gaussian(gamma=gamma), points, points[m])[:, 0]
         grid = np.linspace(0, 1, 2001)

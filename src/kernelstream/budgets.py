@@ -9,8 +9,9 @@ import numpy as np
 
 from . import rng
 from ._compile import by_precision, compiled, inlined
-from .expansion import ROWS, Expansion, correct, move, square, taken
+from .expansion import ROWS, Expansion, blend, move, square, taken
 from .gram import backward, inverse_diagonal, shrink
+from .lists import close_gap, shift_points
 from .merging import best_h, looked_up_loss
 
 PIECE = 64  # values that are looked through together
@@ -97,19 +98,10 @@ def smallest_slot(f, row):
 
 
 @inlined
-def close_gap(values, i, n):
-    """Entries i+1 .. n-1 move up by one."""
-    rest = values[i:n]
-    for j in range(rest.shape[0] - 1):
-        rest[j] = rest[j + 1]
-
-
-@inlined
 def remove(f, i, row):
     """Take term i away; the terms behind it move up, so that their order stays."""
     n = f.size[()]
-    for a in range(f.points.shape[0]):
-        close_gap(f.points[a], i, n)
+    shift_points(f, i, n)
     close_gap(f.norms, i, n)
     for k in range(f.coef.shape[0]):
         close_gap(f.coef[k], i, n)
@@ -165,7 +157,7 @@ def best_partner(f, m, row, table):
 
     Requires: row.values[j] = k(point_m, point_j), m the smallest of two terms at least, no term of size 0.
     """
-    n, ratios, inners = f.size[()], row.ranks, row.folded
+    n, ratios, inners = f.size[()], row.ranks, row.others
     mm = square(f, m)
     negative_squares(f, ratios)
     for j in range(n):
@@ -202,12 +194,7 @@ def merge_pair(kernel, f, m, n, row):
     k = min(max(np.float64(row.values[n]), SMALLEST), 1.0)
     log_k = math.log(k)
     h = best_h(log_k, mm, nn, mn)
-    norm = 0.0
-    for a in range(f.points.shape[0]):
-        f.points[a, n] = h * f.points[a, m] + (1.0 - h) * f.points[a, n]
-        norm += np.float64(f.points[a, n]) * np.float64(f.points[a, n])
-    f.norms[n] = norm
-    correct(kernel, f, n, row)
+    blend(kernel, f, n, 1.0 - h, m, h, row)
     p = math.exp((1.0 - h) ** 2 * log_k)
     q = math.exp(h**2 * log_k)
     for c in range(f.coef.shape[0]):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._compile import inlined, reduction
-from .rows import complete_row, row_of
+from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
+from .rows import Row, row_of
 from .state import ModelFileError
 from .tiles import DOT, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
@@ -21,6 +22,7 @@ class Expansion(NamedTuple):
     norms: np.ndarray  # (capacity,) in float64: ||point||^2, or ||point||_1 for the Manhattan metric
     coef: np.ndarray  # (K, capacity)
     size: np.ndarray  # 0-d
+    present: np.ndarray  # (capacity + 1, 1 + longest list): which features of each point are not 0, see `lists`
 
 
 class KernelRow(NamedTuple):
@@ -34,7 +36,7 @@ class KernelRow(NamedTuple):
     wide: np.ndarray  # room to sum a sparse row's distances
     own: np.ndarray  # one number, where `own_value` works
     ranks: np.ndarray  # (capacity,) in float64: what a verb chooses a term by
-    folded: np.ndarray  # (capacity,) in float64: where it looks for the largest
+    others: np.ndarray  # (capacity,) in float64: more room for that
     rows: np.ndarray  # the four rows, one after the other
     metrics: np.ndarray  # (4, capacity) their metric values
     next: np.ndarray  # 0-d: the row of the four that comes next, 4 when none waits
@@ -46,7 +48,15 @@ def empty(n_features: int, capacity: int, n_outputs: int, dtype: Any) -> Expansi
         np.zeros(capacity),
         np.zeros((n_outputs, capacity), dtype),
         np.zeros((), np.int64),
+        room_for_lists(n_features, capacity),
     )
+
+
+def from_points(points: np.ndarray, norms: np.ndarray, coef: np.ndarray) -> Expansion:
+    """The expansion that has these terms and no room for others."""
+    f = Expansion(points, norms, coef, np.array(points.shape[1]), room_for_lists(*points.shape))
+    list_points(f, points.shape[1])
+    return f
 
 
 def kernel_row(f: Expansion) -> KernelRow:
@@ -75,6 +85,10 @@ def resized(f: Expansion, *, n_features: int = 0, capacity: int = 0, n_outputs: 
     larger.norms[:n] = f.norms[:n]
     larger.coef[: len(f.coef), :n] = f.coef[:, :n]
     larger.size[()] = n
+    if d == len(f.points):
+        larger.present[:n] = f.present[:n]
+    else:
+        list_points(larger, n)
     return larger
 
 
@@ -169,17 +183,25 @@ def own_value(kernel, x, row):
 
 
 @inlined
+def own_value_of(kernel, f, i, row):
+    """k(point_i, point_i)."""
+    row.own[0] = f.norms[i] if kernel.metric == DOT else 0.0
+    apply_formula(kernel, row.own)
+    return np.float64(row.own[0])
+
+
+@inlined
 def store(kernel, f, i, x, step, g):
     """`put` where no row waits for f's values: f is not what is evaluated."""
     if x.indices.shape[0] < f.points.shape[0]:
-        for a in range(f.points.shape[0]):
-            f.points[a, i] = 0
+        clear(f, i)
     norm = 0.0
     for p in range(x.indices.shape[0]):
         v = np.float64(x.values[p])
         f.points[x.indices[p], i] = x.values[p]
         norm += abs(v) if kernel.metric == MANHATTAN else v * v
     f.norms[i] = norm
+    list_row(f, i, x)
     for k in range(g.shape[0]):
         f.coef[k, i] = step * g[k]
     if i == f.size[()]:
@@ -202,13 +224,45 @@ def add(kernel, f, x, step, g, row):
 @inlined
 def move(f, source, target, row):
     """Make term `target` a copy of term `source`."""
-    for a in range(f.points.shape[0]):
-        f.points[a, target] = f.points[a, source]
+    copy_point(f, source, target)
     f.norms[target] = f.norms[source]
     for k in range(f.coef.shape[0]):
         f.coef[k, target] = f.coef[k, source]
     for r in range(row.next[()], ROWS):
         row.metrics[r, target] = row.metrics[r, source]
+
+
+@inlined
+def blend(kernel, f, i, mine, j, theirs, row):
+    """Make point i `mine` * point_i + `theirs` * point_j."""
+    own, other, union = f.present[i], f.present[j], f.present[f.present.shape[0] - 1]
+    every = own[0] == COMPLETE or other[0] == COMPLETE
+    d, longest = f.points.shape[0], union.shape[0] - 1
+    norm = 0.0
+    n, a, p, q = 0, -1, 1, 1
+    while True:
+        if every:
+            a += 1
+        else:  # the lowest feature that is left in the two lists
+            b = own[p] if p <= own[0] else d
+            c = other[q] if q <= other[0] else d
+            a = min(b, c)
+            p += b == a
+            q += c == a
+        if a == d:
+            break
+        f.points[a, i] = mine * f.points[a, i] + theirs * f.points[a, j]
+        v = np.float64(f.points[a, i])
+        norm += abs(v) if kernel.metric == MANHATTAN else v * v
+        if v != 0.0:
+            n += 1
+            if n <= longest:
+                union[n] = a
+    f.norms[i] = norm
+    own[0] = n if longest > 0 and n <= longest else COMPLETE
+    for p in range(1, own[0] + 1):
+        own[p] = union[p]
+    correct(kernel, f, i, row)
 
 
 @inlined
@@ -220,10 +274,18 @@ def correct(kernel, f, i, row):
 
 @inlined
 def stored(f, i, spread):
-    """Point i as a row; `spread` is where it is written out."""
-    for a in range(f.points.shape[0]):
-        spread.values[a] = f.points[a, i]
-    return complete_row(spread)
+    """Point i as a row, a sparse one where its features are listed; `spread` is where its values are written out."""
+    n = f.present[i, 0]
+    indices = spread.indices
+    if n == COMPLETE:
+        n = f.points.shape[0]
+        for a in range(n):
+            spread.values[a] = f.points[a, i]
+    else:
+        indices = f.present[i, 1:]
+        for p in range(n):
+            spread.values[p] = f.points[indices[p], i]
+    return Row(indices[:n], spread.values[:n], -1, spread.values[:0])
 
 
 @inlined
@@ -255,19 +317,23 @@ def append(f: Expansion, other: Expansion, weight: float) -> Expansion:
     joined.norms[n : n + m] = other.norms[:m]
     joined.coef[:, n : n + m] = weight * other.coef[:, :m]
     joined.size[()] = n + m
+    list_points(joined, n + m)
     return joined
 
 
 def check_size(f: Expansion) -> Expansion:
-    """Refuse a size that its arrays have no room for (a file can say anything)."""
+    """Refuse a size that its arrays have no room for (a file can say anything). Ensures: the points are listed, also
+    those that are in no term any more, which the next one writes over.
+    """
     if not 0 <= f.size <= f.points.shape[1]:
         raise ModelFileError(
             f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}."
         )
+    list_points(f, f.points.shape[1])
     return f
 
 
 def taken(f: Expansion, terms: Any, capacity: int) -> Expansion:
     """The terms of f at these positions, in this order, with room for `capacity`."""
-    part = Expansion(f.points[:, terms].copy(), f.norms[terms].copy(), f.coef[:, terms].copy(), np.array(len(terms)))
+    part = from_points(f.points[:, terms].copy(), f.norms[terms].copy(), f.coef[:, terms].copy())
     return resized(part, capacity=capacity)

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ._compile import compiled, reduction
-from .expansion import Expansion, dot, kernel_row, kernel_values
+from .expansion import Expansion, dot, from_points, kernel_row, kernel_values
 from .kernels import Kernel
 from .rows import Spread, complete_row
 
@@ -28,7 +28,7 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     n, m = int(f.size), int(g.size)
     width = max(len(f.points), len(g.points))
     points, columns = (_widened(e.points[:, :k], width) for e, k in ((f, n), (g, m)))
-    wide = Expansion(points, f.norms[:n].copy(), np.zeros((1, n)), np.array(n))
+    wide = from_points(points, f.norms[:n].copy(), np.zeros((1, n)))
     out = np.zeros((n, m))
     columns = np.ascontiguousarray(columns.T)
     _fill(kernel.lower(np.float64), wide, columns, np.arange(width), kernel_row(wide), out)

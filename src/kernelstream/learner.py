@@ -95,7 +95,7 @@ class Learner:
     @property
     def n_bytes(self) -> int:
         """Bytes that the model's state occupies."""
-        return 0 if self.settled is None else sum(a.nbytes for a in leaves(self._state).values())
+        return 0 if self.settled is None else sum(a.nbytes for a in leaves(self._state, derived=True).values())
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class Learner:
             return self
         if self.settled is None or self.n_seen == 0:
             self.settled, self._shape, self.n_seen = other.settled, other._shape, other.n_seen
-            self._adopt(model_files.rebuilt(other._state, {k: v.copy() for k, v in leaves(other._state).items()}))
+            self._adopt(model_files.copied(other._state))
             self._merge_scaling(other)
             return self
         width = max(self.width, other.width)

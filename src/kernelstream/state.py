@@ -22,24 +22,27 @@ VERSION = 3
 _HEADER = "model.json"
 _LINE = 64  # bytes of a cache line
 
+# Fields of a state that follow from the others: no file holds them, and none is believed about them.
+DERIVED = ("present",)
+
 
 class ModelFileError(ValueError):
     """A file is not a model that can be loaded; the message says why."""
 
 
-def leaves(state: Any, prefix: str = "") -> dict[str, np.ndarray]:
-    """The arrays of a nested NamedTuple by their dotted names."""
+def leaves(state: Any, prefix: str = "", *, derived: bool = False) -> dict[str, np.ndarray]:
+    """The arrays of a nested NamedTuple by their dotted names; those that follow from others only if asked for."""
     found: dict[str, np.ndarray] = {}
     for name, value in zip(state._fields, state, strict=True):
         if hasattr(value, "_fields"):
-            found.update(leaves(value, f"{prefix}{name}."))
-        else:
+            found.update(leaves(value, f"{prefix}{name}.", derived=derived))
+        elif derived or name not in DERIVED:
             found[prefix + name] = value
     return found
 
 
 def rebuilt(state: Any, arrays: dict[str, np.ndarray], prefix: str = "") -> Any:
-    """A NamedTuple of the same kind as `state` from named arrays."""
+    """A NamedTuple of the same kind as `state` from named arrays, all of them."""
     parts = [
         rebuilt(value, arrays, f"{prefix}{name}.") if hasattr(value, "_fields") else arrays[prefix + name]
         for name, value in zip(state._fields, state, strict=True)
@@ -63,8 +66,13 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
 def on_lines(parts: Any) -> Any:
     """The NamedTuple with its arrays aligned; a scalar, as NumPy makes of a sum of 0-d arrays, becomes one of them."""
-    made = {name: part if isinstance(part, int) else aligned(np.asarray(part)) for name, part in leaves(parts).items()}
-    return rebuilt(parts, made)
+    found = leaves(parts, derived=True).items()
+    return rebuilt(parts, {name: part if isinstance(part, int) else aligned(np.asarray(part)) for name, part in found})
+
+
+def copied(parts: Any) -> Any:
+    """The NamedTuple with copies of its arrays."""
+    return rebuilt(parts, {name: part.copy() for name, part in leaves(parts, derived=True).items()})
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -138,7 +146,10 @@ def _array(data: bytes) -> np.ndarray:
 
 
 def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """A state like `template` from a file's arrays; anything that could not have been written is refused."""
+    """A state like `template` from a file's arrays; anything that could not have been written is refused.
+
+    What follows from others is still the template's.
+    """
     expected = leaves(template)
     if set(expected) != set(arrays):
         raise ModelFileError(f"The file's arrays {sorted(arrays)} are not the model's {sorted(expected)}.")
@@ -151,4 +162,4 @@ def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"The file's array {name} holds NaN or infinity.")
-    return rebuilt(template, arrays)
+    return rebuilt(template, {**leaves(template, derived=True), **arrays})

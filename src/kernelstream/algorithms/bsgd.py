@@ -175,16 +175,10 @@ def _(record, state, scratch, x, target, weight, scores):
         r = random_slot(state.generator, n + 1)
     else:
         r = oldest_slot(state.oldest, n)
-    add_degradation(record, state, expansion.square(f, r) * own_value_of(record, f, r, scratch))
+    add_degradation(record, state, expansion.square(f, r) * expansion.own_value_of(kernel, f, r, scratch.row))
     expansion.move(f, n, r, scratch.row)
     f.size[()] = n
     return loss
-
-
-@inlined
-def own_value_of(record, f, i, scratch):
-    """k(point_i, point_i)."""
-    return expansion.own_value(record.risk.kernel, expansion.stored(f, i, scratch.stored), scratch.row)
 
 
 @step.register(ProjectionRecord)

@@ -117,7 +117,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if n + 1 < f.points.shape[1]:
         return loss
     margins = row.ranks  # without the term itself
-    find_margins(state, margins, row.folded)
+    find_margins(state, margins, row.others)
     r = first_largest(margins, n + 1)
     expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
     for k in range(g.shape[0]):

@@ -33,7 +33,7 @@ from ..features import (
     widened,
 )
 from ..parameters import whole
-from ..rows import Block
+from ..rows import Block, Spread, spread
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 
@@ -55,7 +55,8 @@ class DualSGDScratch(NamedTuple):
     common: Common
     row: KernelRow
     lifted: Lifted
-    point: Block  # one stored point
+    stored: Spread  # where a stored point is written out as a row
+    bounds: np.ndarray  # (2,) of a block that holds it alone
     lifted_point: Lifted
 
 
@@ -92,12 +93,12 @@ class DualSGD(RegularisedRisk):
     def scratch(self, state: DualSGDState, shape: Shape) -> DualSGDScratch:
         D, dtype = self.n_components, shape.dtype
         desk = common(shape.width, shape.n_outputs, dtype, 2 * D)
-        point = Block(np.array([0, shape.width]), np.arange(shape.width), np.zeros(shape.width, dtype), 1)
         return DualSGDScratch(
             desk,
             expansion.kernel_row(state.f),
             lifted(PLAIN, desk.chunk, D, dtype),
-            point,
+            spread(shape.width, dtype),
+            np.zeros(2, np.int64),
             lifted(PLAIN, 1, D, dtype),
         )
 
@@ -155,9 +156,10 @@ def _(record, state, scratch, x, target, weight, scores):
         components = scratch.lifted_point.projected.shape[1]
         for _ in range(record.leaving):
             m = smallest_slot(f, scratch.row)
-            for a in range(f.points.shape[0]):
-                scratch.point.values[a] = f.points[a, m]
-            random_features(record.fourier, state.map, scratch.point, 0, 1, scratch.lifted_point)
+            s = expansion.stored(f, m, scratch.stored)
+            scratch.bounds[1] = s.indices.shape[0]
+            alone = Block(scratch.bounds, s.indices, s.values, 0)
+            random_features(record.fourier, state.map, alone, 0, 1, scratch.lifted_point)
             for k in range(g.shape[0]):
                 share = f.coef[k, m] / components  # both z are short of a factor 1 / sqrt(D)
                 w, z = state.weights[k], scratch.lifted_point.z[0]

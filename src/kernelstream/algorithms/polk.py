@@ -43,7 +43,7 @@ from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
-from ..state import ModelFileError, leaves, rebuilt, restored
+from ..state import ModelFileError, copied, restored
 from ._descent import Descent, DescentRecord
 from ._dictionary import (
     DictionaryScratch,
@@ -157,7 +157,7 @@ class POLK(Descent, ExpansionAlgorithm):
 
     def merge(self, record: Any, state: POLKState, other: POLKState, weight: float) -> POLKState:
         """The weighted sum of the functions; what is open of both batches becomes one, whose slopes are averaged."""
-        merged: POLKState = rebuilt(state, {name: array.copy() for name, array in leaves(state).items()})
+        merged: POLKState = copied(state)
         n, m, rows = int(state.f.size), int(other.f.size), int(state.pending.size + other.pending.size)
         merged = _with_room(merged, n + m)
         merged.f.coef[:, :n] *= 1.0 - weight

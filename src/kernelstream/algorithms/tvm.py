@@ -31,7 +31,7 @@ from ..budgets import largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
-from ..kernels import MANHATTAN, KernelRecord
+from ..kernels import KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
 from ..neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..parameters import positive, whole
@@ -144,13 +144,7 @@ def merge_nearest(record, state, scratch):
         at_points[b] -= mine * first[b] + theirs * second[b]
     part = share[0, i] + share[1, i]
     part = part / (part + share[0, j] + share[1, j])
-    norm = 0.0
-    for a in range(f.points.shape[0]):
-        f.points[a, i] = part * f.points[a, i] + (1.0 - part) * f.points[a, j]
-        v = np.float64(f.points[a, i])
-        norm += abs(v) if record.kernel.metric == MANHATTAN else v * v
-    f.norms[i] = norm
-    expansion.correct(record.kernel, f, i, row)
+    expansion.blend(record.kernel, f, i, part, j, 1.0 - part, row)
     for side in range(2):
         share[side, i] += share[side, j]
         dual[side, i] += dual[side, j]
