@@ -81,10 +81,10 @@ def first_largest(values, n):
 @inlined
 def negative_squares(f, out):
     """out[i] = -||coef_i||^2 for every term."""
-    n = f.size[()]
+    n, first = f.size[()], f.coef[0]
     for i in range(n):
-        out[i] = 0.0
-    for k in range(f.coef.shape[0]):
+        out[i] = 0.0 - np.float64(first[i]) * np.float64(first[i])
+    for k in range(1, f.coef.shape[0]):
         coef = f.coef[k]
         for i in range(n):
             out[i] -= np.float64(coef[i]) * np.float64(coef[i])
