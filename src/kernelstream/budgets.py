@@ -58,6 +58,20 @@ largest = by_precision(_largest_single, _largest_double)
 
 
 @compiled
+def any_above(values, n, border):
+    """Whether one of the first n values is above the border."""
+    least = values.dtype.type(border)
+    for lo in range(0, n, PIECE):
+        piece = values[lo : min(lo + PIECE, n)]
+        found = np.int32(0)
+        for i in range(piece.shape[0]):
+            found = np.int32(found | np.int32(piece[i] > least))
+        if found != 0:
+            return True
+    return False
+
+
+@compiled
 def first_largest(values, n):
     """The place of the largest of the first n > 0 values, the first of equals; some place below n where one is NaN."""
     top = largest(values, n)

@@ -34,7 +34,7 @@ class KernelRow(NamedTuple):
 
     values: np.ndarray
     wide: np.ndarray  # room to sum a sparse row's distances
-    own: np.ndarray  # one number, where `own_value` works
+    own: np.ndarray  # (2,) where `own_value` works; k(x, x) of a kernel of distances, NaN before it is asked for
     ranks: np.ndarray  # (capacity,) in float64: what a verb chooses a term by
     others: np.ndarray  # (capacity,) in float64: more room for that
     rows: np.ndarray  # the four rows, one after the other
@@ -64,7 +64,7 @@ def kernel_row(f: Expansion) -> KernelRow:
     return KernelRow(
         np.zeros(room, dtype),
         np.zeros(TILE),
-        np.zeros(1, dtype),
+        np.array([0.0, np.nan], dtype),
         np.zeros(room),
         np.zeros(room),
         np.zeros(ROWS * width, dtype),
@@ -174,20 +174,27 @@ def evaluate(kernel, f, x, row, scores):
 @inlined
 def own_value(kernel, x, row):
     """k(x, x)."""
-    row.own[0] = 0
+    square = row.own.dtype.type(0)
     if kernel.metric == DOT:
         for p in range(x.values.shape[0]):
-            row.own[0] += x.values[p] * x.values[p]
-    apply_formula(kernel, row.own)
-    return np.float64(row.own[0])
+            square += x.values[p] * x.values[p]
+    return value_of_square(kernel, square, row)
 
 
 @inlined
 def own_value_of(kernel, f, i, row):
     """k(point_i, point_i)."""
-    row.own[0] = f.norms[i] if kernel.metric == DOT else 0.0
-    apply_formula(kernel, row.own)
-    return np.float64(row.own[0])
+    return value_of_square(kernel, f.norms[i], row)
+
+
+@inlined
+def value_of_square(kernel, square, row):
+    """k(x, x) for ||x||^2 = square; one number for all x where the kernel is one of distances."""
+    place = 0 if kernel.metric == DOT else 1
+    if place == 0 or np.isnan(row.own[place]):
+        row.own[place] = square if place == 0 else 0
+        apply_formula(kernel, row.own[place : place + 1])
+    return np.float64(row.own[place])
 
 
 @inlined

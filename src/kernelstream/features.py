@@ -50,7 +50,7 @@ def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
 
 
 @inlined
-def _multiply_one(indices, values, matrix, lo, sums):
+def multiply_row(indices, values, matrix, lo, sums):
     """sums = sum_p values[p] * matrix[indices[p], lo:], four features at a time: the bits of one at a time."""
     n, zero = sums.shape[0], matrix.dtype.type(0)
     if indices.shape[0] < 4:
@@ -133,7 +133,7 @@ def _multiply(shared, indptr, indices, values, start, n, matrix, out):
         for i in range(fours, n):
             a, b = indptr[start + i], indptr[start + i + 1]
             present = indices if shared == 1 else indices[a:b]
-            _multiply_one(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
+            multiply_row(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
 
 
 MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)

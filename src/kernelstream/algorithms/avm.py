@@ -40,7 +40,7 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined
-from ..budgets import first_largest, largest
+from ..budgets import any_above, first_largest
 from ..engine import Common, Shape, common, evaluate, step
 from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
@@ -326,7 +326,7 @@ def project(record, state):
 def surely_covered(record, f, scratch):
     """Whether the kernel values of a row, in scratch.row, tell that it lies in some cell."""
     told = record.cells == SPHERE and record.inside < math.inf
-    return told and f.size[()] > 0 and largest(scratch.row.values, f.size[()]) > record.inside
+    return told and f.size[()] > 0 and any_above(scratch.row.values, f.size[()], record.inside)
 
 
 @inlined

@@ -60,7 +60,7 @@ class BOGDRecord(NamedTuple):
 class BOGDState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
-    own: np.ndarray  # (capacity,) sqrt(k(s_i, s_i))
+    own: np.ndarray  # (capacity,) sqrt(k(s_i, s_i)); kept for sampling="nonuniform"
     oldest: np.ndarray  # the slot that was filled first, 0-d; kept for sampling="oldest"
     generator: np.ndarray
 
@@ -290,5 +290,6 @@ def _(record, state, scratch, x, target, weight, scores):
     if move > 0.0:
         expansion.put(kernel, f, slot, x, -move, g, scratch.row)
         clip(f, slot, record.largest * eta)
-        state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
+        if record.sampling == NONUNIFORM:
+            state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
     return loss

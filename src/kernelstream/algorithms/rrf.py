@@ -32,12 +32,12 @@ from ..elementary import exp
 from ..engine import Common, Shape, common, evaluate, lift, step
 from ..expansion import dot
 from ..features import (
+    SINCOS,
     FourierMap,
-    FourierRecord,
     descend,
     evaluate_linear,
     fourier_map,
-    fourier_record,
+    multiply_row,
     shrink,
     widened,
 )
@@ -56,7 +56,7 @@ DEFAULT_WIDTH_RATE = {BINARY: 0.001, MULTICLASS: 0.003, REGRESSION: 0.001}
 
 
 class RRFRecord(NamedTuple):
-    fourier: FourierRecord
+    sincos: int  # address of SINCOS
     descent: DescentRecord
     widths: ScheduleRecord
     clip: float
@@ -73,7 +73,6 @@ class RRFState(NamedTuple):
 
 class RRFScratch(NamedTuple):
     common: Common
-    ends: np.ndarray  # (2,) where the row in `scaled` begins and ends
     scaled: np.ndarray  # (d,) the row's values times their widths
     factors: np.ndarray  # (d,) float64, what the widths of the row are multiplied by
     projected: np.ndarray  # (1, D), then the loss's gradient with respect to it
@@ -117,7 +116,7 @@ class RRF(Descent):
         rate = self.width_learning_rate
         widths = rate.lower() if isinstance(rate, Schedule) else ScheduleRecord(float(rate), 0.0)
         square = 1.0 / self.n_components if self.normalize else 1.0
-        return RRFRecord(fourier_record(dtype), self.descent(task, dtype), widths, float(self.width_clip), square)
+        return RRFRecord(SINCOS.address(dtype), self.descent(task, dtype), widths, float(self.width_clip), square)
 
     def init(self, shape: Shape) -> RRFState:
         map = fourier_map(self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)
@@ -128,8 +127,8 @@ class RRF(Descent):
     def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
         D, dtype = self.n_components, shape.dtype
         desk = common(shape.width, shape.n_outputs, dtype)
-        ends, scaled, factors = np.zeros(2, np.int64), np.zeros(shape.width, dtype), np.zeros(shape.width)
-        return RRFScratch(desk, ends, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
+        scaled, factors = np.zeros(shape.width, dtype), np.zeros(shape.width)
+        return RRFScratch(desk, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
 
     def grow(self, state: RRFState, shape: Shape) -> RRFState:
         widths, weights = np.ones(shape.width), np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
@@ -170,13 +169,10 @@ def _(record, state, scratch, block, start, stop):
 
 @evaluate.register(RRFRecord)
 def _(record, state, scratch, x, scores):
-    n = x.indices.shape[0]
-    for p in range(n):
+    for p in range(x.indices.shape[0]):
         scratch.scaled[p] = x.values[p] * state.widths[x.indices[p]]
-    scratch.ends[1] = n
-    fourier, frequencies, p = record.fourier, state.map.frequencies, scratch.projected
-    call_for_effect(fourier.multiply, 0, scratch.ends, x.indices, scratch.scaled, 0, 1, frequencies, p)
-    call_for_effect(fourier.sincos, p, 1, scratch.z)
+    multiply_row(x.indices, scratch.scaled, state.map.frequencies, 0, scratch.projected[0])
+    call_for_effect(record.sincos, scratch.projected, 1, scratch.z)
     evaluate_linear(state.weights, scratch.z[0], scores)
 
 
