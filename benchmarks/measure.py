@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     """How much is measured: turns a figure, rows at most, points of a sweep at most."""
 
     turns: int = 5
-    most_rows: int = 60_000
+    most_rows: int = 100_000
     points: int = 99
     shortest: float = SHORTEST
 
