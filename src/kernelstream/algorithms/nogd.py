@@ -35,6 +35,8 @@ from ..parameters import whole
 from ..state import ModelFileError
 from ._descent import Descent, DescentRecord, take_slope
 
+TOGETHER = 32  # rows whose kernel values wait for their products with the map, in the caches; a multiple of 4
+
 
 class NOGDRecord(NamedTuple):
     kernel: KernelRecord
@@ -53,7 +55,7 @@ class NOGDState(NamedTuple):
 class NOGDScratch(NamedTuple):
     common: Common
     row: KernelRow
-    rows: np.ndarray  # (chunk, B) kernel values
+    rows: np.ndarray  # (TOGETHER, B) kernel values
     z: np.ndarray  # (chunk, k)
 
 
@@ -97,8 +99,8 @@ class NOGD(Descent):
 
     def scratch(self, state: NOGDState, shape: Shape) -> NOGDScratch:
         rank, budget = state.map.shape
-        desk = common(shape.width, shape.n_outputs, shape.dtype, budget + rank)
-        rows, z = np.zeros((desk.chunk, budget), shape.dtype), np.zeros((desk.chunk, rank), shape.dtype)
+        desk = common(shape.width, shape.n_outputs, shape.dtype, rank)
+        rows, z = np.zeros((TOGETHER, budget), shape.dtype), np.zeros((desk.chunk, rank), shape.dtype)
         return NOGDScratch(desk, expansion.kernel_row(state.f), rows, z)
 
     def prepare(self, record: NOGDRecord, state: NOGDState) -> NOGDState:
@@ -164,8 +166,10 @@ class NOGD(Descent):
 def _(record, state, scratch, block, start, stop):
     if state.frozen[()] == 0:
         return
-    expansion.kernel_rows(record.kernel, state.f, block, start, stop, scratch.common.spread, scratch.row, scratch.rows)
-    call_for_effect(record.products, scratch.rows, stop - start, state.map, scratch.z)
+    for first in range(start, stop, TOGETHER):
+        last, rows, z = min(first + TOGETHER, stop), scratch.rows, scratch.z[first - start :]
+        expansion.kernel_rows(record.kernel, state.f, block, first, last, scratch.common.spread, scratch.row, rows)
+        call_for_effect(record.products, rows, last - first, state.map, z)
 
 
 @evaluate.register(NOGDRecord)
