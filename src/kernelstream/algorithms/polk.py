@@ -197,7 +197,7 @@ def take_in(kernel, state, terms, length, scratch):
         reach = 1.0
         for j in range(n):
             reach += abs(scratch.coordinates[j])
-        if residual <= REACH_ROUNDING * reach * reach * scratch.row.own[0]:
+        if residual <= REACH_ROUNDING * reach * reach * expansion.own_value(kernel, x, scratch.row):
             spread_over(f, length, g, scratch.coordinates)
             continue
         count_in(diagonal, n, scratch.coordinates, residual)

@@ -119,7 +119,7 @@ def _(record, state, scratch, x, target, weight, scores):
         short = slope(record.hinge, target, scores, g)
         if short > 0.0:
             residual = find_residual(kernel, f, R, x, scratch)
-            captured = np.float64(scratch.row.own[0]) - residual
+            captured = expansion.own_value(kernel, x, scratch.row) - residual
             tau = min(short / captured, 1.0) if captured > 0.0 else 0.0
             if tau > 0.0 and 2.0 * short - tau * captured - 2.0 * math.sqrt(residual) >= 0.0:
                 backward(R, n, scratch.half, scratch.coordinates)
