@@ -63,10 +63,11 @@ def _floors(results: Results) -> Figure | None:
     if not names:
         return None
     panel.set_xscale("log")
+    right = max(1.1 * WITHIN, panel.get_xlim()[1])
     panel.set_xticks([0.5, 1, 1.5, 2, 5, 10, 20, 50, 100])
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
     panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.set_xlim(left=0.45)
+    panel.set_xlim(0.45, right)
     for line in (NEAR, WITHIN):
         panel.axvline(line, color=LIGHT.text, linewidth=1.0, linestyle=(0, (4, 3)))
     panel.legend(loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
