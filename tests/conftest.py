@@ -1,10 +1,13 @@
-"""What all tests share: how Hypothesis searches, and where the real data is."""
+"""What all tests share: how Hypothesis searches, where the real data is, and whether threads are at work."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from kernelstream import cores
 
 # The same examples on every run: a failure is a change of ours, never of the dice.
 settings.register_profile("laws", deadline=None, derandomize=True, max_examples=60)
@@ -22,3 +25,16 @@ def data_directory() -> Path:
     if not directory.is_dir():
         pytest.skip(f"no datasets at {directory}; set KERNELSTREAM_DATA")
     return directory
+
+
+@pytest.fixture
+def none_is_at_work():
+    """Says whether all helpers can be had at once."""
+
+    def ask():
+        n = cores.helpers()._max_workers
+        together = threading.Barrier(n)
+        waiting = [cores.helpers().submit(together.wait, 30.0) for _ in range(n)]
+        return sorted(one.result() for one in waiting) == list(range(n))
+
+    return ask

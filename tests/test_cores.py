@@ -1,10 +1,12 @@
-"""Several threads for one learner: the same bits, halts and errors as one; none is started in vain or left behind."""
+"""Several threads for one learner: the same bits, halts and errors as one; none is asked in vain or left at work."""
 
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +25,15 @@ from kernelstream.sources import open_source
 
 ROOT = Path(__file__).parents[1]
 GAUSSIAN = Gaussian(gamma=0.3)
+MANY = 7
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch):
+    """As many helpers as a test asks for, however few cores there are."""
+    with ThreadPoolExecutor(MANY) as pool:
+        monkeypatch.setattr(cores, "helpers", lambda: pool)
+        yield
 
 
 def both(spec, task, X, y, weights=None, *, rows=256, dtype="float32", threads=2):
@@ -78,14 +89,14 @@ def test_real_rows_that_are_worth_two_threads(data_directory, monkeypatch):
 
 
 @pytest.mark.parametrize("row", [3, 333, 590])
-def test_what_diverges_stops_at_the_same_row(row):
+def test_what_diverges_stops_at_the_same_row(row, none_is_at_work):
     X, y = stream(REGRESSION, n=600)
     weights = np.where(np.arange(600) < row, 1.0, 1e9)  # from here on a step multiplies the scores
     spec = FOGD(kernel=GAUSSIAN, n_components=40)
     (one, two), said = both(spec, Regression(), X, y, weights, rows=8)
     assert isinstance(said[0], str) and said[0] == said[1]
     assert row < one.n_seen == two.n_seen < row + 10 and snapshot(one) == snapshot(two)
-    assert not threads_of_ours()
+    assert none_is_at_work()
 
 
 class Halting(OGD):
@@ -134,24 +145,20 @@ class Rows:
         cores.in_turn(self.lift, self.learn, self.desks, start, stop)
 
 
-def threads_of_ours():
-    return [thread for thread in threading.enumerate() if thread.name.startswith("kernelstream")]
-
-
 @pytest.mark.parametrize("n", [2, 3, 8])
 @pytest.mark.parametrize("stop", [4, 10, 23, 995])
-def test_chunks_are_learned_in_their_order_by_who_lifted_them(n, stop):
+def test_chunks_are_learned_in_their_order_by_who_lifted_them(n, stop, none_is_at_work):
     rows = Rows(n)
     rows.run(3, stop)
     expected = [(start, min(start + 10, stop)) for start in range(3, stop, 10)]
     assert rows.learned == expected and sorted(rows.lifted) == [start for start, _ in expected]
-    assert not threads_of_ours()
+    assert none_is_at_work()
 
 
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("at", [0, 10, 20, 50, 490])
 @pytest.mark.parametrize("what", ["lift", "learn", "end"])
-def test_whatever_ends_it_ends_all_threads_and_learns_no_later_row(n, at, what):
+def test_whatever_ends_it_ends_all_threads_and_learns_no_later_row(n, at, what, none_is_at_work):
     rows = Rows(n)
     if what == "end":
         rows.run(0, 500, end=at)
@@ -161,10 +168,36 @@ def test_whatever_ends_it_ends_all_threads_and_learns_no_later_row(n, at, what):
     learned = [start for start, _ in rows.learned]
     assert learned == list(range(0, 10 * len(learned), 10)) and max(learned, default=0) <= at
     assert what != "end" or learned[-1] == at
-    assert not threads_of_ours()
+    assert none_is_at_work()
 
 
-def test_few_rows_start_no_thread(monkeypatch):
+def test_a_call_that_no_helper_joins_does_all_alone(none_is_at_work):
+    busy = threading.Event()
+    held = [cores.helpers().submit(busy.wait) for _ in range(MANY)]
+    rows = Rows(3)
+    rows.run(0, 95)
+    busy.set()
+    assert [start for start, _ in rows.learned] == rows.lifted == list(range(0, 95, 10))
+    assert all(one.result() for one in held) and none_is_at_work()
+    assert len(rows.lifted) == 10, "who is free after the end finds nothing to do"
+
+
+def test_a_slow_thread_is_left_fewer_chunks():
+    rows, slow = Rows(2), []
+    lift = rows.lift
+
+    def slower(desk, start, stop):
+        lift(desk, start, stop)
+        if desk is rows.desks[1]:
+            slow.append(start)
+            time.sleep(0.01)
+
+    rows.lift = slower
+    rows.run(0, 1000)
+    assert rows.learned == [(start, start + 10) for start in range(0, 1000, 10)] and len(slow) < 60
+
+
+def test_few_rows_ask_for_no_thread(monkeypatch):
     monkeypatch.setattr(cores, "_in_threads", lambda take, n: pytest.fail("a thread for few rows"))
     X, y = stream(BINARY, n=500)
     learner = Learner(FOGD(kernel=GAUSSIAN, n_components=20), Binary([-1, 1]), threads=2)
@@ -184,6 +217,21 @@ def test_a_number_of_threads_is_checked_and_not_kept_in_files(tmp_path):
 
 
 # Processes.
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_has_helpers_of_its_own():
+    code = """
+import os
+from kernelstream import cores
+print(cores.helpers().submit(int, "1").result(), flush=True)
+child = os.fork()
+if child == 0:
+    print(cores.helpers().submit(int, "2").result(30), flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    assert printed(code) == ["1", "2", "0"]
 
 
 def printed(code, **environment):

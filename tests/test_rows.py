@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from kernelstream import FOGD, NOGD, OGD, Binary, Learner
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
-from kernelstream.rows import LARGEST, as_matrix, n_rows, to_block
+from kernelstream.rows import DENSE_SHARE, LARGEST, as_matrix, filled, n_rows, to_block
 
 N = 40
 rng = np.random.default_rng(0)
@@ -250,3 +250,33 @@ def test_rows_of_zeros_are_rows(spec):
     np.testing.assert_allclose(sparse, dense, rtol=0, atol=1e-13)
     assert np.isfinite(learned(spec, np.zeros((N, 6)))).all()
     assert np.isfinite(learned(spec, sp.csr_array((N, 6)))).all()
+
+
+# Sparse rows that are nearly dense.
+
+
+def test_a_block_of_nearly_dense_rows_is_filled_and_one_with_a_sparse_row_is_not():
+    rows = np.where(np.arange(8) < 2, rng.normal(size=(5, 8)), 0.0)  # two of eight: just enough
+    assert DENSE_SHARE == 0.25
+    block, width = to_block(sp.csr_array(rows), "float64")
+    for made, expected in zip(filled(block, width), to_block(rows, "float64")[0], strict=True):
+        assert np.array_equal(made, expected)
+    assert filled(block, 9) is block, "the model is wider: for it these rows are sparse"
+    rows[3, 1] = 0.0
+    block, _ = to_block(sp.csr_array(rows), "float64")
+    assert filled(block, width) is block
+
+
+def test_nearly_dense_rows_of_a_narrower_block_are_filled_up_to_the_models_width():
+    block, _ = to_block(sp.csr_array(np.ones((3, 4))), "float32")
+    made = filled(block, 6)
+    assert made.shared and np.array_equal(made.values.reshape(3, 6), np.tile(np.arange(6) < 4, (3, 1)))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_nearly_dense_sparse_rows_give_the_bits_of_dense_ones(name):
+    rows = np.where(X == 0.0, 0.5, X)
+    dense, sparse = (Learner(SPECS[name], Binary([-1, 1])) for _ in range(2))
+    assert np.array_equal(dense.learn(rows, Y), sparse.learn(sp.csr_array(rows), Y))
+    assert snapshot(dense) == snapshot(sparse)
+    assert np.array_equal(dense.scores(rows), sparse.scores(sp.csr_array(rows)))

@@ -19,6 +19,7 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 
+from kernelstream.cores import available, helpers
 from kernelstream.sources import (
     ArraySource,
     ChainedSource,
@@ -243,12 +244,8 @@ class Slow(Source):
         return self.read / 10
 
 
-def reading_threads():
-    return [thread for thread in threading.enumerate() if thread.name == "kernelstream-read"]
-
-
 @pytest.mark.parametrize("depth", [1, 2, 50])
-def test_blocks_read_ahead_are_the_same_blocks(tmp_path, depth):
+def test_blocks_read_ahead_are_the_same_blocks(tmp_path, depth, none_is_at_work):
     text = b"1 qid:2 1:1\nbad bad\n2,3 x\n" + SOME_TEXT * 500
     source = LibsvmSource(write(tmp_path / "some.svm", text), block_rows=64, chunk_bytes=999, on_error="skip")
     ahead = ReadAhead(source, depth)
@@ -258,7 +255,7 @@ def test_blocks_read_ahead_are_the_same_blocks(tmp_path, depth):
             assert same((dense(X), y), (dense(X_read), y_read))
         assert (ahead.skipped, ahead.notices, ahead.progress()) == (source.skipped, source.notices, 1.0)
     assert (ahead.name, ahead.n_rows, ahead.restartable) == ("some", None, True)
-    assert ahead.skipped == 2 and len(ahead.notices) == 2 and not reading_threads()
+    assert ahead.skipped == 2 and len(ahead.notices) == 2 and none_is_at_work()
 
 
 def test_no_more_than_depth_blocks_are_read_ahead():
@@ -271,23 +268,23 @@ def test_no_more_than_depth_blocks_are_read_ahead():
         assert ahead.progress() == 0.1, "progress is that of the block served"
 
 
-def test_an_error_comes_where_its_block_would_have_come():
+def test_an_error_comes_where_its_block_would_have_come(none_is_at_work):
     rows = iter(ReadAhead(Slow(fails=4)))
     assert [int(next(rows)[0][0, 0]) for _ in range(4)] == [0, 1, 2, 3]
     with pytest.raises(SourceError, match="broken"):
         next(rows)
-    assert not reading_threads()
+    assert none_is_at_work()
 
 
 @pytest.mark.parametrize("leave", [None, RuntimeError, KeyboardInterrupt])
-def test_leaving_early_stops_the_thread_and_closes_the_source(leave):
+def test_leaving_early_ends_the_reading_and_closes_the_source(leave, none_is_at_work):
     source = Slow(seconds=0.02)
     with contextlib.suppress(RuntimeError, KeyboardInterrupt):
         for _ in ReadAhead(source):
             if leave is None:
                 break
             raise leave
-    assert not reading_threads() and source.closed == 1 and source.read < 10
+    assert none_is_at_work() and source.closed == 1 and source.read < 10
 
 
 def test_reading_overlaps_with_the_consumers_work():
@@ -298,6 +295,20 @@ def test_reading_overlaps_with_the_consumers_work():
         return time.perf_counter() - start
 
     assert seconds(ReadAhead(Slow(0.02))) < 0.8 * seconds(Slow(0.02))
+
+
+def test_who_finds_no_helper_reads_by_itself(none_is_at_work):
+    busy = threading.Event()
+    held = [helpers().submit(busy.wait) for _ in range(available())]
+    rows = iter(ReadAhead(Slow()))
+    first = [int(next(rows)[0][0, 0]) for _ in range(4)]
+    busy.set()
+    assert first + [int(X[0, 0]) for X, _ in rows] == list(range(10))
+    assert all(one.result() for one in held) and none_is_at_work()
+
+
+def test_reading_ahead_may_be_nested():
+    assert [int(X[0, 0]) for X, _ in ReadAhead(ReadAhead(Slow()))] == list(range(10))
 
 
 def test_read_ahead_refuses_a_depth_below_one():

@@ -1,12 +1,13 @@
 """More than one core for one learner: several threads lift rows at once and learn from them in turn, or score them.
 
-A row has the same bits in whatever chunk it is lifted or scored, so the number of threads changes no result. Threads
-live for one call, in compiled code that leaves the interpreter; one that has nothing to do sleeps.
+A row has the same bits in whatever chunk it is lifted or scored, so the number of threads changes no result. A call
+begins in its own thread and is joined by `helpers` as they become free; one that has nothing to do sleeps.
 """
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
@@ -14,7 +15,7 @@ from ._compile import MOST_THREADS
 
 # Blocks of fewer chunks are run in one go.
 FEWEST_CHUNKS = 4
-# Seconds saved from which on it does not matter that starting a thread takes 0.1 ms.
+# Seconds saved from which on it does not matter that a helper takes 0.05 ms to join.
 _WORTH_SECONDS = 1e-3
 # Of a thread's share of the rows to score, so that threads end at about the same time.
 _PIECES = 8
@@ -58,29 +59,48 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
 
     learn: False ends it; no later row is learned from.
     """
-    n, height = len(desks), desks[0].common.chunk
-    turns: list[SimpleQueue[bool]] = [SimpleQueue() for _ in desks]  # a thread's turn has come, or (False) it is over
+    height = desks[0].common.chunk
+    chunks = range(start, stop, height)
+    turns: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(len(chunks) + 1)]  # a chunk's, or (False) it is over
     turns[0].put(True)
+    pending = iter(enumerate(chunks))  # whichever thread is free takes the next one
 
     def take(i: int) -> None:
-        following = turns[(i + 1) % n]
-        try:
-            for first in range(start + i * height, stop, n * height):
+        for c, first in pending:
+            goes_on = False
+            try:
                 end = min(first + height, stop)
                 lift(desks[i], first, end)
-                if not (turns[i].get() and learn(desks[i], first, end)):
-                    return
-                following.put(True)
-        finally:
-            following.put(False)
+                goes_on = turns[c].get() and learn(desks[i], first, end)
+            finally:
+                turns[c + 1].put(goes_on)
+            if not goes_on:
+                return
 
-    _in_threads(take, n)
+    _in_threads(take, len(desks))
+
+
+@cache
+def helpers() -> ThreadPoolExecutor:
+    """The threads besides those that call: one a core that is left. What reads ahead and what lifts ahead share them,
+    first come, first served, so that no more threads than cores have work.
+    """
+    return ThreadPoolExecutor(max(1, available() - 1), "kernelstream")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=helpers.cache_clear)  # threads do not live on in a fork
 
 
 def _in_threads(take: Callable[[int], None], n: int) -> None:
-    """Call take(0) .. take(n - 1) at the same time, the first in this thread; raise what one of them raised."""
-    with ThreadPoolExecutor(n - 1, "kernelstream") as pool:
-        others = [pool.submit(take, i) for i in range(1, n)]
+    """Call take(0) in this thread, and take(1) .. take(n - 1) in helpers as soon as there are any, if this has not come
+    to an end by then; raise what one of them raised. Requires: any of them does what the others leave.
+    """
+    others = [helpers().submit(take, i) for i in range(1, n)]
+    try:
         take(0)
-    for other in others:
+    finally:
+        working = [other for other in others if not other.cancel()]
+        wait(working)
+    for other in working:
         other.result()

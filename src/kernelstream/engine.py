@@ -16,7 +16,7 @@ from .rows import Spread, alone, row_of, spread
 from .state import restored
 
 # A chunk's lifted rows should stay in the second-level cache.
-_CHUNK_BYTES = 256 * 1024
+_CHUNK_BYTES = 512 * 1024
 LONGEST_CHUNK = 256
 
 # What `run` does with rows; the first alone for one chunk at a time.

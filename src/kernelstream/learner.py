@@ -17,7 +17,7 @@ from .engine import Algorithm, Shape
 from .losses import as_loss
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
-from .rows import Block, as_matrix, n_rows, to_block
+from .rows import Block, as_matrix, filled, n_rows, to_block
 from .running import Runner
 from .sources.transform import OnlineScaling, Scaling, scaling_from
 from .state import ModelFileError, leaves, on_lines
@@ -138,6 +138,7 @@ class Learner:
             matrix = self.scaling.learn(matrix)
             block, width = to_block(matrix, self.dtype)
         self._make_room(matrix, width, task)
+        block = filled(block, self.width)
         scores = np.zeros((n, self.task.n_outputs), self.dtype)
         losses = np.zeros(n)
         if ahead is None:
@@ -216,14 +217,14 @@ class Learner:
     def _known(self, block: Block, width: int) -> Block:
         """The block without the features that the model has never seen: they count as 0."""
         if width <= self.width:
-            return block
+            return filled(block, self.width)
         known = block.indices < self.width
         if block.shared:
             values = block.values.reshape(n_rows(block), -1)[:, : self.width]
             indptr = np.arange(0, values.size + 1, self.width)
             return Block(indptr, block.indices[known], np.ascontiguousarray(values).reshape(-1), 1)
         counts = np.concatenate([[0], np.cumsum(known)])
-        return Block(counts[block.indptr], block.indices[known], block.values[known], 0)
+        return filled(Block(counts[block.indptr], block.indices[known], block.values[known], 0), self.width)
 
     def _make_room(self, matrix: Any, width: int, task: Task) -> None:
         """Settle on the first block; grow when the block is wider or brings new classes."""

@@ -100,6 +100,24 @@ def n_rows(block: Block) -> int:
     return len(block.indptr) - 1
 
 
+@compiled
+def _fill(block, rows):
+    for t in range(rows.shape[0]):
+        for p in range(block.indptr[t], block.indptr[t + 1]):
+            rows[t, block.indices[p]] = block.values[p]
+
+
+def filled(block: Block, width: int) -> Block:
+    """The block as a dense one where `row_of` would spread out all of its rows: rows of a dense block are lifted
+    together. Requires: the width of the model.
+    """
+    if block.shared or np.diff(block.indptr).min() < DENSE_SHARE * width:
+        return block
+    rows = np.zeros((n_rows(block), width), block.values.dtype)
+    _fill(block, rows)
+    return Block(*_places(*rows.shape), rows.reshape(-1), 1)
+
+
 def as_matrix(X: Any) -> Any:
     """A 2-D numeric NumPy array or a CSR array with sorted, unique indices, from whatever rows were handed in."""
     if sp.issparse(X):

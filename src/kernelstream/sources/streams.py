@@ -2,15 +2,17 @@
 
 import glob
 import os
-import queue
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..cores import helpers
 from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
 from .formats import FORMATS, SUFFIXES, open_file
 
@@ -106,11 +108,12 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
 
 
 class ReadAhead(DerivedSource):
-    """The same blocks, of which up to `depth` are read in a thread ahead of the consumer.
+    """The same blocks, of which up to `depth` are read ahead of the consumer by a helper (`cores.helpers`).
 
     Reading overlaps with the consumer's work as far as both leave the interpreter: compiled code and decompression do.
-    An error comes where its block would have come. A source that cannot be restarted is served as it is: it waits for
-    its writer, and a thread that waits cannot be stopped. `encoding` has the categories of the blocks ahead too.
+    A consumer that finds no helper free reads by itself. An error comes where its block would have come. A source that
+    cannot be restarted is served as it is: it waits for its writer, and a thread that waits cannot be stopped.
+    `encoding` has the categories of the blocks ahead too.
     """
 
     def __init__(self, source: Source, depth: int = 2):
@@ -126,25 +129,37 @@ class ReadAhead(DerivedSource):
                 yield block
             self._served = self._told()
             return
-        ready: queue.SimpleQueue[tuple[Any, _Told | None]] = queue.SimpleQueue()
-        room = threading.Semaphore(self.depth)
-        left = threading.Event()
-        thread = threading.Thread(target=self._read, args=(ready, room, left), name="kernelstream-read", daemon=True)
+        blocks = iter(self.source)
+        ready: deque[tuple[Any, _Told]] = deque()
+        one_at_a_time = threading.Lock()
+        left = False
+
+        def read() -> None:
+            with one_at_a_time:
+                if not left:
+                    ready.append((_caught(blocks), self._told()))
+
+        jobs = deque(helpers().submit(read) for _ in range(self.depth))
         try:
-            thread.start()
             while True:
-                block, told = ready.get()
-                self._served = told or self._served
+                job = jobs.popleft()
+                if job.cancel():
+                    read()
+                else:
+                    job.result()
+                block, self._served = ready.popleft()
                 if isinstance(block, BaseException):
                     raise block
                 if block is None:
                     return
-                room.release()
+                jobs.append(helpers().submit(read))
                 yield block
         finally:
-            left.set()
-            room.release()
-            thread.join()
+            left = True
+            wait([job for job in jobs if not job.cancel()])
+            # A generator holds its file open until it is closed.
+            if hasattr(blocks, "close"):
+                blocks.close()
 
     def progress(self) -> float | None:
         return self._served.progress
@@ -157,25 +172,16 @@ class ReadAhead(DerivedSource):
     def notices(self) -> tuple[str, ...]:  # type: ignore[override]
         return self._served.notices
 
-    def _read(self, ready: Any, room: threading.Semaphore, left: threading.Event) -> None:
-        """The thread: read whenever there is room, until the source ends or the consumer has left."""
-        blocks: Any = None
-        try:
-            blocks = iter(self.source)
-            while room.acquire() and not left.is_set():
-                block = next(blocks, None)
-                ready.put((block, self._told()))
-                if block is None:
-                    return
-        except BaseException as error:
-            ready.put((error, None))
-        finally:
-            # A generator holds its file open until it is closed.
-            if hasattr(blocks, "close"):
-                blocks.close()
-
     def _told(self) -> "_Told":
         return _Told(self.source.progress(), self.source.skipped, self.source.notices)
+
+
+def _caught(blocks: Iterator[LabelledBlock]) -> LabelledBlock | BaseException | None:
+    """The next block, what went wrong with it, or None at the end."""
+    try:
+        return next(blocks, None)
+    except BaseException as error:
+        return error
 
 
 class _Told(NamedTuple):
