@@ -30,7 +30,7 @@ WHY = {
 }
 
 
-FROM_TEXT = ": the thread that reads shares the two cores with the two that learn; rows of text are lifted one by one"
+FROM_TEXT = ": the first block is read before anything is learned, and whoever reads does not lift"
 OTHERWISE = "what a row costs whatever the size: calls through pointers, the loss, the step"
 
 

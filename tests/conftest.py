@@ -32,9 +32,9 @@ def none_is_at_work():
     """Says whether all helpers can be had at once."""
 
     def ask():
-        n = cores.helpers()._max_workers
+        n = cores._helpers()._max_workers
         together = threading.Barrier(n)
-        waiting = [cores.helpers().submit(together.wait, 30.0) for _ in range(n)]
+        waiting = [cores.ask(together.wait, 30.0) for _ in range(n)]
         return sorted(one.result() for one in waiting) == list(range(n))
 
     return ask

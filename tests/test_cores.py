@@ -32,7 +32,7 @@ MANY = 7
 def many(monkeypatch):
     """As many helpers as a test asks for, however few cores there are."""
     with ThreadPoolExecutor(MANY) as pool:
-        monkeypatch.setattr(cores, "helpers", lambda: pool)
+        monkeypatch.setattr(cores, "_helpers", lambda: pool)
         yield
 
 
@@ -173,7 +173,7 @@ def test_whatever_ends_it_ends_all_threads_and_learns_no_later_row(n, at, what, 
 
 def test_a_call_that_no_helper_joins_does_all_alone(none_is_at_work):
     busy = threading.Event()
-    held = [cores.helpers().submit(busy.wait) for _ in range(MANY)]
+    held = [cores.ask(busy.wait) for _ in range(MANY)]
     rows = Rows(3)
     rows.run(0, 95)
     busy.set()
@@ -219,15 +219,30 @@ def test_a_number_of_threads_is_checked_and_not_kept_in_files(tmp_path):
 # Processes.
 
 
+def test_a_process_that_ends_does_the_rest_alone():
+    code = """
+import atexit, numpy as np
+from kernelstream import Learner, Binary
+from kernelstream.cores import ask
+from kernelstream.sources import ArraySource, ReadAhead
+ask(int).result()
+X, y = np.random.default_rng(0).normal(size=(3000, 8)), np.resize([-1, 1], 3000)
+learner = Learner("fogd", Binary([-1, 1]), threads=2)
+source = ArraySource(X, y, block_rows=999)
+atexit.register(lambda: print(sum(len(learner.learn(*block)) for block in ReadAhead(source))))
+"""
+    assert printed(code) == ["3000"]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_has_helpers_of_its_own():
     code = """
 import os
 from kernelstream import cores
-print(cores.helpers().submit(int, "1").result(), flush=True)
+print(cores.ask(int, "1").result(), flush=True)
 child = os.fork()
 if child == 0:
-    print(cores.helpers().submit(int, "2").result(30), flush=True)
+    print(cores.ask(int, "2").result(30), flush=True)
     os._exit(0)
 print(os.waitpid(child, 0)[1])
 """

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 
-from kernelstream.cores import available, helpers
+from kernelstream.cores import ask, available
 from kernelstream.sources import (
     ArraySource,
     ChainedSource,
@@ -299,7 +299,7 @@ def test_reading_overlaps_with_the_consumers_work():
 
 def test_who_finds_no_helper_reads_by_itself(none_is_at_work):
     busy = threading.Event()
-    held = [helpers().submit(busy.wait) for _ in range(available())]
+    held = [ask(busy.wait) for _ in range(available())]
     rows = iter(ReadAhead(Slow()))
     first = [int(next(rows)[0][0, 0]) for _ in range(4)]
     busy.set()

@@ -1,12 +1,12 @@
 """More than one core for one learner: several threads lift rows at once and learn from them in turn, or score them.
 
 A row has the same bits in whatever chunk it is lifted or scored, so the number of threads changes no result. A call
-begins in its own thread and is joined by `helpers` as they become free; one that has nothing to do sleeps.
+begins in its own thread and is joined by helpers as they become free; one that has nothing to do sleeps.
 """
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
@@ -81,22 +81,31 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
 
 
 @cache
-def helpers() -> ThreadPoolExecutor:
-    """The threads besides those that call: one a core that is left. What reads ahead and what lifts ahead share them,
-    first come, first served, so that no more threads than cores have work.
-    """
+def _helpers() -> ThreadPoolExecutor:
+    """The threads besides those that call: one a core that is left."""
     return ThreadPoolExecutor(max(1, available() - 1), "kernelstream")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=helpers.cache_clear)  # threads do not live on in a fork
+    os.register_at_fork(after_in_child=_helpers.cache_clear)  # threads do not live on in a fork
+
+
+def ask(work: Callable[..., Any], *args: Any) -> Future[Any]:
+    """Have a helper do `work(*args)` when one is free; who cannot wait cancels it and does it alone.
+
+    What reads ahead and what lifts ahead share the helpers, first come, first served: no more threads than cores work.
+    """
+    try:
+        return _helpers().submit(work, *args)
+    except RuntimeError:  # the interpreter is about to end, and there are no helpers any more
+        return Future()
 
 
 def _in_threads(take: Callable[[int], None], n: int) -> None:
     """Call take(0) in this thread, and take(1) .. take(n - 1) in helpers as soon as there are any, if this has not come
     to an end by then; raise what one of them raised. Requires: any of them does what the others leave.
     """
-    others = [helpers().submit(take, i) for i in range(1, n)]
+    others = [ask(take, i) for i in range(1, n)]
     try:
         take(0)
     finally:

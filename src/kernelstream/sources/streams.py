@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..cores import helpers
+from ..cores import ask
 from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
 from .formats import FORMATS, SUFFIXES, open_file
 
@@ -108,7 +108,7 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
 
 
 class ReadAhead(DerivedSource):
-    """The same blocks, of which up to `depth` are read ahead of the consumer by a helper (`cores.helpers`).
+    """The same blocks, of which up to `depth` are read ahead of the consumer by a helper (`cores.ask`).
 
     Reading overlaps with the consumer's work as far as both leave the interpreter: compiled code and decompression do.
     A consumer that finds no helper free reads by itself. An error comes where its block would have come. A source that
@@ -139,7 +139,7 @@ class ReadAhead(DerivedSource):
                 if not left:
                     ready.append((_caught(blocks), self._told()))
 
-        jobs = deque(helpers().submit(read) for _ in range(self.depth))
+        jobs = deque(ask(read) for _ in range(self.depth))
         try:
             while True:
                 job = jobs.popleft()
@@ -152,7 +152,7 @@ class ReadAhead(DerivedSource):
                     raise block
                 if block is None:
                     return
-                jobs.append(helpers().submit(read))
+                jobs.append(ask(read))
                 yield block
         finally:
             left = True
