@@ -73,7 +73,7 @@ def test_the_expected_update_is_the_unbudgeted_one(sampling, task, loss):
     parent = Learner(OGD(kernel=KERNEL, loss=loss, learning_rate=0.3, regularization=0.2), tasks[task], dtype="float64")
     parent.learn(X[:1], labels[:1])
     n = int(f.size)
-    parent._state.f.points[:, :n], parent._state.f.coef[:, :n] = f.points[:, :n], f.coef[:, :n]
+    parent._state.f.points[:, :n], parent._state.f.coef[:, :n] = f.points[:, :n], learner.attributes["coef"].T
     parent._state.f.norms[:n], parent._state.f.size[()] = f.norms[:n], n
     parent.learn(X[t : t + 1], labels[t : t + 1])
     expected = parent.scores(X[300:320])

@@ -155,6 +155,24 @@ def take_metrics(kernel, f, x, row):
 
 
 @inlined
+def find_tile(kernel, f, x, row, known, lo, hi):
+    """Write k(point_i, x), lo <= i < hi, into row.values, from their metric values there where these are known."""
+    if known:
+        apply_formula(kernel, row.values[lo:hi])
+    else:
+        kernel_tile(kernel, x, f.points, f.norms, lo, row.values[lo:hi], row.wide)
+
+
+@inlined
+def find_values(kernel, f, x, row):
+    """Write the kernel values of x, the row to be learned from next, into row.values."""
+    n = f.size[()]
+    known = take_metrics(kernel, f, x, row)
+    for lo in range(0, n, TILE):
+        find_tile(kernel, f, x, row, known, lo, min(lo + TILE, n))
+
+
+@inlined
 def evaluate(kernel, f, x, row, scores):
     """scores = f(x). Ensures: row.values[:size] are the kernel values of x."""
     n = f.size[()]
@@ -162,13 +180,9 @@ def evaluate(kernel, f, x, row, scores):
     scores[:] = 0
     for lo in range(0, n, TILE):
         hi = min(lo + TILE, n)
-        tile = row.values[lo:hi]
-        if known:
-            apply_formula(kernel, tile)
-        else:
-            kernel_tile(kernel, x, f.points, f.norms, lo, tile, row.wide)
+        find_tile(kernel, f, x, row, known, lo, hi)
         for k in range(scores.shape[0]):
-            scores[k] += dot(f.coef[k, lo:hi], tile)
+            scores[k] += dot(f.coef[k, lo:hi], row.values[lo:hi])
 
 
 @inlined

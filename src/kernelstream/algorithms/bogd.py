@@ -22,7 +22,10 @@ nothing to rescale. sampling="oldest" is what LSOKL runs under this name for mul
 term is dropped and the others are not rescaled, so that f is biased but cannot grow. clipping="all" is what its script
 does for binary tasks, where eq. 3 clips each coefficient: all are scaled by the factor that the largest one needs.
 
-Symbols: B budget, eta learning_rate, lambda regularization, gamma largest.
+What shrinks and grows is a_i alone, so it stands by itself: term i is a_i u_i k(s_i, .), where 1 is the largest entry
+of u_i. A removal costs O(B), however many outputs there are.
+
+Symbols: B budget, eta learning_rate, lambda regularization, gamma largest, a sizes, u coef of f.
 """
 
 import math
@@ -33,9 +36,9 @@ import numpy as np
 
 from .. import expansion, rng
 from .._compile import compiled, inlined, reduction
-from ..budgets import PIECE, largest, oldest_slot, random_slot, within
+from ..budgets import PIECE, largest, oldest_slot, random_slot
 from ..engine import Common, Shape, common, evaluate, step
-from ..expansion import Expansion, KernelRow
+from ..expansion import Expansion, KernelRow, dot
 from ..gram import gram_matrix
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
@@ -58,8 +61,9 @@ class BOGDRecord(NamedTuple):
 
 
 class BOGDState(NamedTuple):
-    f: Expansion
+    f: Expansion  # its coefficients are the u_i
     t: np.ndarray  # rounds so far, 0-d
+    sizes: np.ndarray  # (capacity,) a_i
     own: np.ndarray  # (capacity,) sqrt(k(s_i, s_i)); kept for sampling="nonuniform"
     oldest: np.ndarray  # the slot that was filled first, 0-d; kept for sampling="oldest"
     generator: np.ndarray
@@ -68,9 +72,8 @@ class BOGDState(NamedTuple):
 class BOGDScratch(NamedTuple):
     common: Common
     row: KernelRow
-    sizes: np.ndarray  # (capacity,) a_i
     norms: np.ndarray  # (capacity,) a_i sqrt(k(s_i, s_i))
-    factors: np.ndarray  # (capacity,) p_i, then what each term is multiplied by
+    chances: np.ndarray  # (capacity,) p_i
 
 
 @dataclass
@@ -106,7 +109,8 @@ class BOGD(Descent, ExpansionAlgorithm):
 
     def init(self, shape: Shape) -> BOGDState:
         f, t = super().init(shape)
-        return BOGDState(f, t, np.zeros(self.budget), np.zeros((), np.int64), rng.generator(shape.seed))
+        sizes, own = np.zeros(self.budget, shape.dtype), np.zeros(self.budget)
+        return BOGDState(f, t, sizes, own, np.zeros((), np.int64), rng.generator(shape.seed))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BOGDState:
         state: BOGDState = super().restore(arrays, shape)
@@ -114,37 +118,26 @@ class BOGD(Descent, ExpansionAlgorithm):
 
     def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
         desk = common(shape.width, shape.n_outputs, shape.dtype)
-        return BOGDScratch(
-            desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget), np.zeros(self.budget)
-        )
+        return BOGDScratch(desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
+
+    def attributes(self, state: BOGDState) -> dict[str, Any]:
+        return super().attributes(written_out(state))
 
     def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
         """Terms beyond the budget are removed, the smallest first."""
-        merged: BOGDState = super().merge(record, state, other, weight)
-        f = within(merged.f, self.budget, self.budget)
-        merged = merged._replace(f=f, own=np.zeros_like(state.own), oldest=np.zeros_like(state.oldest))
-        merged.own[: int(merged.f.size)] = np.sqrt(np.abs(np.diag(gram_matrix(self.kernel, merged.f))))
-        return merged
+        merged: BOGDState = super().merge(record, written_out(state), written_out(other), weight)
+        f, n = merged.f, int(merged.f.size)
+        sizes, own = np.zeros_like(state.sizes), np.zeros_like(state.own)
+        sizes[:n] = np.abs(f.coef[:, :n]).max(axis=0)
+        f.coef[:, :n] /= np.where(sizes[:n] > 0.0, sizes[:n], 1.0)
+        own[:n] = np.sqrt(np.abs(np.diag(gram_matrix(self.kernel, f))))
+        return merged._replace(sizes=sizes, own=own, oldest=np.zeros_like(state.oldest))
 
 
-@inlined
-def largest_entry(f, i):
-    """a_i: the largest entry of a term's coefficient."""
-    top = 0.0
-    for k in range(f.coef.shape[0]):
-        top = max(top, abs(np.float64(f.coef[k, i])))
-    return top
-
-
-@inlined
-def find_sizes(f, sizes):
-    """sizes[i] = a_i."""
-    n = f.size[()]
-    for k in range(f.coef.shape[0]):
-        coef = f.coef[k]
-        for i in range(n):
-            size, others = abs(np.float64(coef[i])), sizes[i] if k > 0 else 0.0
-            sizes[i] = size if size > others else others
+def written_out(state: BOGDState) -> BOGDState:
+    """The same function with every a_i = 1."""
+    f = state.f._replace(coef=state.f.coef * state.sizes)
+    return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
 
 @reduction
@@ -214,82 +207,73 @@ def total_of(values):
 
 
 @inlined
-def clip(f, i, top):
-    """Scale term i so that no entry of it is above `top`."""
-    size = largest_entry(f, i)
-    if size > top:
-        for k in range(f.coef.shape[0]):
-            f.coef[k, i] *= top / size
+def scale(sizes, n, factor):
+    """Multiply all sizes, in their precision."""
+    factor = sizes.dtype.type(factor)
+    for i in range(n):
+        sizes[i] *= factor
 
 
-@compiled
-def rescale(f, factors, sizes, top, clip_all):
-    """Multiply each term by its factor, less where an entry would be above `top`: those that have one are scaled down,
-    or all by one factor, which is returned. (The new term has none when gamma is at least 1.)
-
-    Requires: sizes_i = a_i, unless there is one output and each term is clipped by itself.
+@inlined
+def clip(sizes, n, top, clip_all):
+    """Let no size be above `top`: those that are become it, or all are multiplied by one factor, which is returned.
+    (Without it there is none when gamma is at least 1.)
     """
-    n = f.size[()]
-    if clip_all == 0 and f.coef.shape[0] == 1:
-        coef = f.coef[0]
-        for i in range(n):
-            coef[i] = min(max(coef[i] * factors[i], -top), top)
-        return 1.0
     factor = 1.0
-    if clip_all == 0:
-        for i in range(n):
-            factors[i] = factors[i] if sizes[i] * factors[i] <= top else top / sizes[i]
-    else:
-        for i in range(n):
-            sizes[i] *= factors[i]
-        factor = min(1.0, top / largest(sizes, n))
-        for i in range(n):
-            factors[i] *= factor
-    for k in range(f.coef.shape[0]):
-        coef = f.coef[k]
-        for i in range(n):
-            coef[i] *= factors[i]
+    if clip_all == 1:
+        factor = min(1.0, top / np.float64(largest(sizes, n)))
+        scale(sizes, n, factor)
+    limit = sizes.dtype.type(top)
+    for i in range(n):
+        sizes[i] = min(sizes[i], limit)
     return factor
 
 
 @evaluate.register(BOGDRecord)
 def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+    f, values, sizes = state.f, scratch.row.values, state.sizes
+    n = f.size[()]
+    expansion.find_values(record.kernel, f, x, scratch.row)
+    for i in range(n):
+        values[i] *= sizes[i]
+    for k in range(scores.shape[0]):
+        scores[k] = dot(f.coef[k, :n], values[:n])
 
 
 @step.register(BOGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel = state.f, record.kernel
+    f, kernel, sizes = state.f, record.kernel, state.sizes
     loss, eta, move = take_slope(record.descent, state.t, g, target, weight, scores)
-    shrink = 1.0 - eta * record.descent.regularization
+    shrink, top = 1.0 - eta * record.descent.regularization, record.largest * eta
     n = f.size[()]
     slot = n
     if move > 0.0 and n == f.points.shape[1]:
-        factors, sizes = scratch.factors, scratch.sizes
-        if record.sampling == NONUNIFORM or record.clip_all == 1 or g.shape[0] > 1:
-            find_sizes(f, sizes)
         if record.sampling == NONUNIFORM:
+            norms, chances = scratch.norms, scratch.chances
             for i in range(n):
-                scratch.norms[i] = sizes[i] * state.own[i]
-            find_chances(scratch.norms, factors, n)
-            slot = draw_slot(state.generator, factors, n)
-            factors[slot] = 0.0  # it is replaced below, whatever it is multiplied by
+                norms[i] = sizes[i] * state.own[i]
+            find_chances(norms, chances, n)
+            slot = draw_slot(state.generator, chances, n)
+            chances[slot] = 0.0  # it is replaced below, whatever it is multiplied by
             for i in range(n):
-                factors[i] = shrink / (1.0 - factors[i])
+                sizes[i] *= shrink / (1.0 - chances[i])
         else:
             uniform = record.sampling == UNIFORM
             slot = random_slot(state.generator, n) if uniform else oldest_slot(state.oldest, n)
-            factor = shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink
-            for i in range(n):
-                factors[i] = factor
-        sizes[slot] = 0.0
-        move *= rescale(f, factors, sizes, record.largest * eta, record.clip_all)
+            scale(sizes, n, shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink)
+        sizes[slot] = 0
+        move *= clip(sizes, n, top, record.clip_all)
     elif shrink < 1.0:
-        expansion.scale(f, shrink)
+        scale(sizes, n, shrink)
     if move > 0.0:
-        expansion.put(kernel, f, slot, x, -move, g, scratch.row)
-        clip(f, slot, record.largest * eta)
+        size = 0.0
+        for k in range(g.shape[0]):
+            size = max(size, abs(np.float64(g[k])))
+        for k in range(g.shape[0]):
+            g[k] /= size
+        expansion.put(kernel, f, slot, x, -1.0, g, scratch.row)
+        sizes[slot] = min(move * size, top)
         if record.sampling == NONUNIFORM:
             state.own[slot] = math.sqrt(abs(expansion.own_value(kernel, x, scratch.row)))
     return loss
