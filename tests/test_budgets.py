@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from kernelstream import (
     BPA,
     BSGD,
+    NORMA,
     NPBSGD,
     Binary,
+    BudgetPerceptron,
     Forgetron,
     Learner,
+    Multiclass,
     OnlineKernelClassifier,
     Projectron,
     Regression,
@@ -23,8 +26,12 @@ from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.budgets import best_partner, merge_pair, project_out
 from kernelstream.expansion import from_points, kernel_row
-from kernelstream.gram import factor
+from kernelstream.gram import factor, gram_matrix
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.laws.agreement import N_ROWS
+from kernelstream.laws.algorithms import equals_its_reference
+from kernelstream.laws.cases import Case
+from kernelstream.laws.examples import stream
 from kernelstream.merging import best_h, table
 from kernelstream.reference.kernels import matrix
 
@@ -119,6 +126,33 @@ def test_bpa_knows_every_points_neighbour(rows):
             assert np.array_equal(learner._state.near.beside, gram.max(axis=1))
             assert np.array_equal(learner._state.near.own, learner._state.own[learner._state.near.slot])
     assert learner.size == 30
+
+
+# What other learners keep beside their coefficients.
+
+
+def test_what_the_budget_perceptron_keeps_is_what_could_be_computed():
+    digits, classes = load_digits(return_X_y=True)
+    learner = Learner(BudgetPerceptron(budget=60, kernel=Gaussian(gamma=1e-3)), Multiclass(range(10)), dtype="float64")
+    learner.learn(digits, classes)
+    state, n = learner._state, learner.size
+    coef, gram = state.f.coef[:, :n], gram_matrix(learner.settled.kernel, state.f)
+    sizes = np.linalg.norm(coef, axis=0)
+    assert n == 60 and learner.n_seen > 5 * n
+    assert np.allclose(state.at_points[:, :n], coef @ gram, atol=1e-10)
+    assert np.allclose(state.inner[:n], (coef * (coef @ gram)).sum(axis=0), atol=1e-10)
+    assert np.allclose(state.inverse[:n] * sizes, 1.0) and np.allclose(state.itself[:n], sizes)
+
+
+@pytest.mark.parametrize("budget", [None, 20])
+@pytest.mark.parametrize(("regularization", "task"), [(0.5, "multiclass"), (1.0, "multiclass"), (0.3, "regression")])
+def test_norma_equals_its_reference_also_where_its_scale_is_multiplied_in(regularization, task, budget):
+    spec = NORMA(learning_rate=1.0, regularization=regularization, kernel=Gaussian(gamma=0.3), budget=budget)
+    case = Case(spec, task, spec.losses(task)[0])
+    equals_its_reference(case)
+    learner = case.learner()
+    learner.learn(*stream(task))
+    assert learner._state.scale > (1.0 - regularization) ** N_ROWS, "it was multiplied in"
 
 
 # Forgetron.

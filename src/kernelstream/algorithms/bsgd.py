@@ -16,7 +16,7 @@ partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined fo
 The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
 no room for a row in the dictionary's span: its coordinates are added.
 
-Symbols: B budget, lambda regularization.
+Symbols: B budget, lambda regularization, b coef of f, which is in units of a lambda t.
 """
 
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ import numpy as np
 from .. import expansion, rng
 from .._compile import inlined
 from ..budgets import (
+    first_largest,
     merge_with_best,
     oldest_slot,
     project_out,
@@ -74,6 +75,7 @@ class BSGDState(NamedTuple):
     degradation: np.ndarray  # squared norm lost to the budget so far, 0-d
     generator: np.ndarray
     oldest: np.ndarray  # the slot that was filled first, 0-d
+    ranks: np.ndarray  # (capacity,) -||b_i||^2 (removal; else empty)
     factor: np.ndarray  # Cholesky factor of the points' Gram matrix (projection; else empty)
 
 
@@ -115,9 +117,10 @@ class BSGD(RegularisedRisk):
         return ProjectionRecord(risk) if self.maintenance == "projection" else MergingRecord(risk, table())
 
     def init(self, shape: Shape) -> BSGDState:
-        room = self.capacity if self.maintenance == "projection" else 0
+        removal, projection = (self.capacity if self.maintenance == name else 0 for name in ("removal", "projection"))
         f, t = super().init(shape)
-        return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), np.zeros((), np.int64), factor(room))
+        oldest = np.zeros((), np.int64)
+        return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), oldest, np.zeros(removal), factor(projection))
 
     def scratch(self, state: BSGDState, shape: Shape) -> DictionaryScratch:
         return dictionary_scratch(state, shape)
@@ -138,7 +141,12 @@ class BSGD(RegularisedRisk):
         """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
         merged: BSGDState = super().merge(record, state, other, weight)
         merged = merged._replace(oldest=np.zeros((), np.int64), degradation=state.degradation + other.degradation)
-        if self.maintenance != "projection":
+        if self.maintenance == "removal":
+            ranks = np.zeros_like(state.ranks)
+            n = int(merged.f.size)
+            ranks[:n] = -(merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
+            return merged._replace(ranks=ranks)
+        if self.maintenance == "merging":
             return merged
         return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
 
@@ -161,22 +169,24 @@ for _record in (RemovalRecord, ProjectionRecord, MergingRecord):
 @step.register(RemovalRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel = state.f, record.risk.kernel
+    f, kernel, ranks = state.f, record.risk.kernel, state.ranks
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
     n = f.size[()]
     expansion.add(kernel, f, x, -length, g, scratch.row)
+    ranks[n] = -expansion.square(f, n)
     if n + 1 < f.points.shape[1]:
         return loss
     if record.rule == 0:
-        r = smallest_slot(f, scratch.row)
+        r = first_largest(ranks, n + 1)
     elif record.rule == 1:
         r = random_slot(state.generator, n + 1)
     else:
         r = oldest_slot(state.oldest, n)
-    add_degradation(record, state, expansion.square(f, r) * expansion.own_value_of(kernel, f, r, scratch.row))
+    add_degradation(record, state, -ranks[r] * expansion.own_value_of(kernel, f, r, scratch.row))
     expansion.move(f, n, r, scratch.row)
+    ranks[r] = ranks[n]
     f.size[()] = n
     return loss
 

@@ -4,8 +4,9 @@ Crammer, Kandola, Singer: Online Classification on a Budget (2003).
 
     r = argmax_j u_j . (f(s_j) - a_j k(s_j, s_j))    over all terms, the new one included
 
-Remarks. The scores f(s_j) at the stored points are kept and moved with each term that comes or goes, so a mistake
-costs two kernel rows. u_j is the direction of a_j. In regression the term whose point keeps the largest margin beyond
+Remarks. The scores f(s_j) at the stored points and their products with a_j are kept, and follow each term that comes or
+goes in those outputs that it has a part in: a mistake costs two kernel rows and some passes over the points, however
+many outputs there are. u_j is the direction of a_j. In regression the term whose point keeps the largest margin beyond
 epsilon does not exist; the same rule is used with u_j = sign(a_j): the term that the others push furthest its own way
 goes.
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from .. import expansion
 from .._compile import inlined
-from ..budgets import first_largest, negative_squares, within
+from ..budgets import first_largest, within
 from ..engine import Shape, evaluate, step
 from ..expansion import Expansion
 from ..gram import gram_matrix
@@ -35,7 +36,9 @@ class BudgetPerceptronState(NamedTuple):
     f: Expansion  # one term more than the budget while a step runs
     t: np.ndarray  # rounds so far, 0-d
     at_points: np.ndarray  # (K, capacity) f(s_j) in float64
-    own: np.ndarray  # (capacity,) k(s_j, s_j)
+    inner: np.ndarray  # (capacity,) a_j . f(s_j)
+    inverse: np.ndarray  # (capacity,) 1 / |a_j|
+    itself: np.ndarray  # (capacity,) |a_j| k(s_j, s_j)
 
 
 @dataclass
@@ -53,7 +56,7 @@ class BudgetPerceptron(MistakesOnBudget):
     def init(self, shape: Shape) -> BudgetPerceptronState:
         room = self.capacity
         f, t = super().init(shape)
-        return BudgetPerceptronState(f, t, np.zeros((shape.n_outputs, room)), np.zeros(room))
+        return BudgetPerceptronState(f, t, np.zeros((shape.n_outputs, room)), *(np.zeros(room) for _ in range(3)))
 
     def grow(self, state: BudgetPerceptronState, shape: Shape) -> BudgetPerceptronState:
         at_points = np.zeros((shape.n_outputs, self.capacity))
@@ -65,12 +68,14 @@ class BudgetPerceptron(MistakesOnBudget):
 
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> BudgetPerceptronState:
         merged = super().merge(record, state, other, weight)
-        n = int(merged.f.size)
-        gram = gram_matrix(self.kernel, merged.f)
-        at_points, own = np.zeros_like(state.at_points), np.zeros_like(state.own)
-        at_points[:, :n] = merged.f.coef[:, :n].astype(np.float64) @ gram
-        own[:n] = np.diag(gram)
-        return merged._replace(at_points=at_points, own=own)
+        kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
+        n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
+        coef = merged.f.coef[:, :n].astype(np.float64)
+        sizes = np.linalg.norm(coef, axis=0)
+        kept.at_points[:, :n] = coef @ gram
+        kept.inner[:n] = (coef * kept.at_points[:, :n]).sum(axis=0)
+        kept.inverse[:n], kept.itself[:n] = 1.0 / np.where(sizes > 0.0, sizes, 1.0), sizes * np.diag(gram)
+        return kept._replace(f=merged.f, t=merged.t)
 
 
 @evaluate.register(BudgetPerceptronRecord)
@@ -79,24 +84,29 @@ def _(record, state, scratch, x, scores):
 
 
 @inlined
-def find_margins(state, margins, squares):
-    """margins[j] = u_j . (f(s_j) - a_j k(s_j, s_j))."""
-    f, own = state.f, state.own
-    n = f.size[()]
-    if f.coef.shape[0] == 1:
-        coef, at_points = f.coef[0], state.at_points[0]
+def follow(state, n, step, g, values):
+    """Let what is kept of the first n points follow a new term step * g k(z, .). Requires: values[j] = k(z, s_j)."""
+    inner = state.inner
+    for k in range(g.shape[0]):
+        if g[k] == 0:
+            continue
+        at_points, coef, length = state.at_points[k], state.f.coef[k], step * np.float64(g[k])
         for j in range(n):
-            margins[j] = math.copysign(1.0, coef[j]) * (at_points[j] - coef[j] * own[j])
-        return
-    for j in range(n):
-        margins[j] = 0.0
-    for k in range(f.coef.shape[0]):
-        coef, at_points = f.coef[k], state.at_points[k]
-        for j in range(n):
-            margins[j] += coef[j] * (at_points[j] - coef[j] * own[j])  # |a_j| times it
-    negative_squares(f, squares)
-    for j in range(n):
-        margins[j] /= math.sqrt(-squares[j])
+            change = length * values[j]
+            at_points[j] += change
+            inner[j] += coef[j] * change
+
+
+@inlined
+def begin(state, n, scores, own):
+    """What is kept of point n, at which f is `scores`."""
+    f = state.f
+    size = math.sqrt(expansion.square(f, n))
+    state.inner[n] = 0.0
+    for k in range(scores.shape[0]):
+        state.at_points[k, n] = scores[k]
+        state.inner[n] += f.coef[k, n] * state.at_points[k, n]
+    state.inverse[n], state.itself[n] = 1.0 / size, size * own
 
 
 @step.register(BudgetPerceptronRecord)
@@ -108,23 +118,22 @@ def _(record, state, scratch, x, target, weight, scores):
         return loss
     n = f.size[()]
     expansion.add(kernel, f, x, -length, g, row)
-    state.own[n] = expansion.own_value(kernel, x, row)
-    row.values[n] = state.own[n]
-    for k in range(g.shape[0]):
-        state.at_points[k, n] = scores[k]
-        for j in range(n + 1):
-            state.at_points[k, j] -= length * g[k] * row.values[j]
+    row.values[n] = expansion.own_value(kernel, x, row)
+    begin(state, n, scores, np.float64(row.values[n]))
+    follow(state, n + 1, -length, g, row.values)
     if n + 1 < f.points.shape[1]:
         return loss
-    margins = row.ranks  # without the term itself
-    find_margins(state, margins, row.others)
+    margins, inner, inverse, itself = row.ranks, state.inner, state.inverse, state.itself
+    for j in range(n + 1):
+        margins[j] = inner[j] * inverse[j] - itself[j]
     r = first_largest(margins, n + 1)
-    expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
     for k in range(g.shape[0]):
-        for j in range(n + 1):
-            state.at_points[k, j] -= f.coef[k, r] * row.values[j]
+        g[k] = f.coef[k, r]
+    expansion.kernel_values(kernel, f, expansion.stored(f, r, scratch.stored), row)
+    follow(state, n + 1, -1.0, g, row.values)
+    for k in range(g.shape[0]):
         state.at_points[k, r] = state.at_points[k, n]
-    state.own[r] = state.own[n]
+    inner[r], inverse[r], itself[r] = inner[n], inverse[n], itself[n]
     expansion.move(f, n, r, row)
     f.size[()] = n
     return loss

@@ -11,9 +11,10 @@ With a budget only the newest terms are kept (the paper's truncation); without o
 
 Remarks. Both rules are one: a loss (-m, or |r|) above a border (-rho, or epsilon) adds a term and raises the border.
 The first rho is `margin`, the first epsilon `epsilon`. nu is the share of rows that become terms in the long run.
-LSOKL's regression tables: eta 0.03, nu 0.4.
+LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as scale sum_i b_i k(s_i, .), so that a round costs no pass over
+the coefficients.
 
-Symbols: eta learning_rate, lambda regularization, tau budget.
+Symbols: eta learning_rate, lambda regularization, tau budget, b coef of f.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_l
 from ..parameters import at_least, positive, whole
 from ._expansion import ExpansionAlgorithm
 
+# A scale below this is multiplied into the coefficients: those that come are divided by it.
+SMALLEST_SCALE = 2.0**-20
+
 
 class NORMARecord(NamedTuple):
     kernel: KernelRecord
@@ -44,6 +48,7 @@ class NORMARecord(NamedTuple):
 class NORMAState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
+    scale: np.ndarray  # of f, 0-d
     raised: np.ndarray  # how far the border is above where it began, 0-d
     oldest: np.ndarray  # the slot that was filled first, 0-d
 
@@ -94,21 +99,31 @@ class NORMA(ExpansionAlgorithm):
 
     def init(self, shape: Shape) -> NORMAState:
         f, t = super().init(shape)
-        return NORMAState(f, t, np.zeros(()), np.zeros((), np.int64))
+        return NORMAState(f, t, np.ones(()), np.zeros(()), np.zeros((), np.int64))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NORMAState:
         state: NORMAState = super().restore(arrays, shape)
         return state._replace(oldest=state.oldest % (self.budget or 1))
 
+    def attributes(self, state: NORMAState) -> dict[str, Any]:
+        return super().attributes(written_out(state))
+
     def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
         raised = (1.0 - weight) * state.raised + weight * other.raised
-        merged: NORMAState = super().merge(record, state, other, weight)
+        merged: NORMAState = super().merge(record, written_out(state), written_out(other), weight)
         return merged._replace(raised=np.asarray(raised), oldest=np.zeros((), np.int64))
+
+
+def written_out(state: NORMAState) -> NORMAState:
+    """The same function with scale 1."""
+    return state._replace(f=state.f._replace(coef=state.f.coef * state.scale), scale=np.ones(()))
 
 
 @evaluate.register(NORMARecord)
 def _(record, state, scratch, x, scores):
     expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+    for k in range(scores.shape[0]):
+        scores[k] *= state.scale[()]
 
 
 @step.register(NORMARecord)
@@ -120,7 +135,10 @@ def _(record, state, scratch, x, target, weight, scores):
     excess = value - (record.first_border + state.raised[()])
     if weight == 0.0:
         return max(0.0, excess)
-    expansion.scale(f, 1.0 - eta * record.regularization)
+    state.scale[()] *= 1.0 - eta * record.regularization
+    if state.scale[()] < SMALLEST_SCALE:
+        expansion.scale(f, state.scale[()])
+        state.scale[()] = 1.0
     if excess <= 0.0:
         state.raised[()] -= eta * record.nu
         return 0.0
@@ -129,6 +147,6 @@ def _(record, state, scratch, x, target, weight, scores):
     if any_slope(g):
         full = record.truncates == 1 and n == f.points.shape[1]
         slot = oldest_slot(state.oldest, n) if full else n
-        expansion.put(record.kernel, f, slot, x, -eta * weight, g, scratch.row)
+        expansion.put(record.kernel, f, slot, x, -eta * weight / state.scale[()], g, scratch.row)
         scratch.common.halt[()] = record.truncates == 0 and f.size[()] == f.points.shape[1]
     return excess
