@@ -20,13 +20,12 @@ WHY = {
     "and nothing else can be done meanwhile",
     "bpa-nn": "a move writes a column of the Gram matrix across memory, a cache line a point, and looks for new "
     "neighbours of the points that lost theirs",
-    "bogd": "a move reads and rescales all coefficients, which the floor does not count",
+    "bogd": "a move rescales the sizes of all coefficients and clips them, two passes where the floor has one",
     "bogd++": "a move finds all probabilities, in about nine passes",
     "bsgd-m": "a partner's look-up takes a square root, a division and two tables",
     "dualsgd": "the points that leave are found one by one, a pass each, and projected one by one",
     "nogd": "products that do not depend on the block are slower than BLAS",
     "fogd": "products that do not depend on the block are slower than BLAS",
-    "norma": "all coefficients are rescaled in every round",
 }
 
 
