@@ -146,7 +146,7 @@ def test_bpa_knows_every_points_neighbour(rows, kernel, dtype):
     assert max(sizes) == 30
 
 
-@pytest.mark.parametrize("field, value", [("slot", 30), ("slot", -1), ("slots", 30), ("slots", -1), ("listed", 5)])
+@pytest.mark.parametrize("field, value", [("slot", 30), ("slot", -1), ("slots", 30), ("slots", -1)])
 def test_a_file_with_neighbours_that_do_not_exist_is_refused(tmp_path, field, value):
     learner = Learner(BPA(kernel=Gaussian(gamma=0.05), budget=30, maintenance="nearest"), Binary([-1, 1]))
     learner.learn(X, SIGN)

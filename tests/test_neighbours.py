@@ -73,10 +73,9 @@ class Dictionary:
             assert np.array_equal(near.beside[:n], gram.max(axis=1))
             assert np.array_equal(near.own[:n], self.own[near.slot[:n]])
         for i in range(n):
-            slots = near.slots[i, : near.listed[i]]
-            there = near.births[i, : near.listed[i]] == near.born[slots]
-            listed = slots[there]
-            assert np.array_equal(near.values[i, : near.listed[i]][there], gram[i, listed])
+            there = near.births[i] == near.born[near.slots[i]]
+            listed = near.slots[i, there]
+            assert np.array_equal(near.values[i, there], gram[i, listed])
             assert len({i, int(near.slot[i]), *listed.tolist()}) == len(listed) + (2 if n > 1 else 1)
             equal, distance = gram[i] == near.bound[i], np.arange(n) - near.last[i]
             assert not ((gram[i] < near.bound[i]) | (equal & (distance > 0)))[listed].any()

@@ -68,11 +68,10 @@ class Neighbours(NamedTuple):
     own: np.ndarray  # (capacity,) its k(s, s)
     bound: np.ndarray  # (capacity,) a kernel value
     last: np.ndarray  # (capacity,) a slot
-    listed: np.ndarray  # (capacity,) how many are listed
     slots: np.ndarray  # (capacity, LISTED)
     values: np.ndarray  # (capacity, LISTED) their kernel values
-    births: np.ndarray  # (capacity, LISTED) `born` when they were listed
-    born: np.ndarray  # (capacity,) a number that no other point has had
+    births: np.ndarray  # (capacity, LISTED) `born` when they were listed; 0 for no point
+    born: np.ndarray  # (capacity,) a number that no other point has had, and not 0
 
 
 def no_neighbours(capacity: int, dtype: Any) -> Neighbours:
@@ -85,7 +84,6 @@ def no_neighbours(capacity: int, dtype: Any) -> Neighbours:
         np.zeros(capacity),
         reals.copy(),
         slots.copy(),
-        slots.copy(),
         np.zeros(lists, np.int32),
         np.zeros(lists, dtype),
         np.zeros(lists, np.int64),
@@ -94,12 +92,10 @@ def no_neighbours(capacity: int, dtype: Any) -> Neighbours:
 
 
 def check_neighbours(near: Neighbours, n: int) -> None:
-    """Refuse neighbours that are none of n points, and lists that there is no room for (a file can say anything)."""
+    """Refuse neighbours that are none of n points (a file can say anything)."""
     for slots in (near.slot, near.slots):
         if (slots < 0).any() or (slots >= max(1, n)).any():
             raise ModelFileError(f"The file names a neighbour that is not among its {n} points.")
-    for length in near.listed[(near.listed < 0) | (near.listed > LISTED)]:
-        raise ModelFileError(f"The file has a list of {length} neighbours; there is room for {LISTED}.")
 
 
 class Search(NamedTuple):
@@ -123,27 +119,15 @@ def is_before(value, slot, other, other_slot):
 
 
 @inlined
-def tidy(near, i):
-    """Strike from point i's list the points that have left."""
-    slots, values, births = near.slots[i], near.values[i], near.births[i]
-    kept = 0
-    for p in range(near.listed[i]):
-        if births[p] == near.born[slots[p]]:
-            slots[kept], values[kept], births[kept] = slots[p], values[p], births[p]
-            kept += 1
-    near.listed[i] = kept
-
-
-@inlined
 def enlist(near, i, j, value):
-    """Put point j on point i's list; from a full one the last goes. Requires: it is not after the bound."""
+    """Put point j on point i's list, in the place of one that has left, or else of the last, which may be j itself.
+    Requires: j is not after the bound.
+    """
     slots, values, births = near.slots[i], near.values[i], near.births[i]
-    if near.listed[i] == LISTED:
-        tidy(near, i)
-    place = near.listed[i]
-    if place < LISTED:
-        near.listed[i] = place + 1
-    else:
+    place = -1
+    for p in range(LISTED):
+        place = p if births[p] != near.born[slots[p]] else place
+    if place < 0:
         place = 0
         for p in range(1, LISTED):
             if is_before(values[place], slots[place], values[p], slots[p]):
@@ -174,18 +158,16 @@ def meet(near, i, j, value, own):
 @inlined
 def promote(near, i, owns):
     """Make the nearest point of point i's list its neighbour; return whether there is one."""
-    tidy(near, i)
     slots, values, births = near.slots[i], near.values[i], near.births[i]
-    rest = near.listed[i] - 1
-    if rest < 0:
+    best = -1
+    for p in range(LISTED):
+        there = births[p] == near.born[slots[p]]
+        if there and (best < 0 or is_before(values[p], slots[p], values[best], slots[best])):
+            best = p
+    if best < 0:
         return False
-    place = 0
-    for p in range(1, rest + 1):
-        if is_before(values[p], slots[p], values[place], slots[place]):
-            place = p
-    near.slot[i], near.beside[i], near.own[i] = slots[place], values[place], owns[slots[place]]
-    slots[place], values[place], births[place] = slots[rest], values[rest], births[rest]
-    near.listed[i] = rest
+    near.slot[i], near.beside[i], near.own[i] = slots[best], values[best], owns[slots[best]]
+    births[best] = 0
     return True
 
 
@@ -217,7 +199,9 @@ def look_around(near, n, i, values, owns, search):
     marks, lowest, half = search.marks, np.finfo(values.dtype).min, n // 2
     values[i] = -math.inf
     border = min(largest(values, half), largest(values[half:], n - half)) if n > LISTED + 2 else lowest
-    near.slot[i], near.beside[i], near.bound[i], near.last[i], near.listed[i] = i, lowest, border, n, 0
+    near.slot[i], near.beside[i], near.bound[i], near.last[i] = i, lowest, border, n
+    for p in range(LISTED):
+        near.births[i, p] = 0
     for j in range(n):
         marks[j] = values[j] >= border
     for p in range(list_marked(search, n)):

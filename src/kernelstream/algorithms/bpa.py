@@ -148,7 +148,7 @@ class BPA(PassiveAggressive):
             kept.sizes[:n] = (merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
         if self.maintenance == "nearest":
             search = room_to_search(self.capacity)
-            kept.near.born[:n] = -np.arange(n)
+            kept.near.born[:n] = -1 - np.arange(n)
             for i, values in enumerate(gram.astype(shape.dtype)):
                 look_around(kept.near, n, i, values, kept.own, search)
         if self.maintenance == "projection":
