@@ -119,6 +119,12 @@ def is_before(value, slot, other, other_slot):
 
 
 @inlined
+def is_there(near, i, p):
+    """Whether the point at place p of point i's list has not left."""
+    return near.births[i, p] == near.born[np.uint32(near.slots[i, p])]  # unsigned, as it does not count from the end
+
+
+@inlined
 def enlist(near, i, j, value):
     """Put point j on point i's list, in the place of one that has left, or else of the last, which may be j itself.
     Requires: j is not after the bound.
@@ -126,7 +132,7 @@ def enlist(near, i, j, value):
     slots, values, births = near.slots[i], near.values[i], near.births[i]
     place = -1
     for p in range(LISTED):
-        place = p if births[p] != near.born[slots[p]] else place
+        place = place if is_there(near, i, p) else p
     if place < 0:
         place = 0
         for p in range(1, LISTED):
@@ -161,8 +167,7 @@ def promote(near, i, owns):
     slots, values, births = near.slots[i], near.values[i], near.births[i]
     best = -1
     for p in range(LISTED):
-        there = births[p] == near.born[slots[p]]
-        if there and (best < 0 or is_before(values[p], slots[p], values[best], slots[best])):
+        if is_there(near, i, p) and (best < 0 or is_before(values[p], slots[p], values[best], slots[best])):
             best = p
     if best < 0:
         return False
@@ -179,7 +184,7 @@ def list_marked(search, n):
     """
     marks, words, places = search.marks, search.words, search.places
     eights = marks.view(np.uint64)
-    some, found = 0, 0
+    some, found = 0, np.int64(0)
     for w in range((n + 7) // 8):
         words[some] = w
         some += eights[w] != 0
