@@ -212,6 +212,19 @@ def largest_of(bits, sizes):
 
 
 @compiled
+def larger(values, others, sizes):
+    """How many of the first n values are larger than others, for each n."""
+    total = 0
+    for t in range(sizes.shape[0]):
+        a, b = values[: sizes[t]], others[: sizes[t]]
+        count = np.int32(0)
+        for j in range(a.shape[0]):
+            count = np.int32(count + np.int32(a[j] > b[j]))
+        total += count
+    return total
+
+
+@compiled
 def axpys(x, y, sizes, times):
     """times[t] axpys of length sizes[t]."""
     small = x.dtype.type(1e-20)

@@ -103,7 +103,9 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         ROW,
         ONE_PASS,
         Piece("a removal: for each point the kernel value at its neighbour, and a quotient in float64", quotients),
-        Piece("a removal: the largest kernel value twice, for two points that look for a neighbour", neighbours),
+        Piece(
+            "a removal: the new point's largest kernel value; for each point whether the new one is nearer", neighbours
+        ),
     ),
     "bsgd-r": (ROW, ONE_PASS),
     "bsgd-p": PROJECTION,

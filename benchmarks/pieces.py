@@ -115,10 +115,16 @@ def nearest(case: Case) -> Bare:
 
 
 def neighbours(case: Case) -> Bare:
-    """Two points look for their neighbours: the new one, and, as each point is that of one on average, one that lost
-    its own.
-    """
-    return _largest(np.repeat(sizes_full(case), 2), case.dtype)
+    """The new point looks for its neighbour, and every other point at whether the new one is nearer than its own."""
+    sizes = sizes_full(case)
+    values, others = (aligned(np.ones(int(sizes.max(initial=1)), case.dtype)) for _ in range(2))
+    first = _largest(sizes, case.dtype)
+
+    def run() -> None:
+        first()
+        bare.larger(values, others, sizes)
+
+    return run
 
 
 def quotients(case: Case) -> Bare:

@@ -22,7 +22,6 @@ SIZES = (100, 200, 400, 1000, 2000, 4000)
 LARGEST_BUDGET = {
     "bpa-p": 400,
     "tvm": 400,
-    "bpa-nn": 1000,
     "bsgd-p": 1000,
     "npbsgd": 1000,
     "projectron": 2000,

@@ -18,8 +18,7 @@ NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 WHY = {
     "tvm": "a dual variable is moved by what the one before left: its new value takes as long to find as its axpy, "
     "and nothing else can be done meanwhile",
-    "bpa-nn": "a move writes a column of the Gram matrix across memory, a cache line a point, and looks for new "
-    "neighbours of the points that lost theirs",
+    "bpa-nn": "a move changes some five points' lists of neighbours, one by one",
     "bogd": "a move rescales the sizes of all coefficients and clips them, two passes where the floor has one",
     "bogd++": "a move finds all probabilities, in about nine passes",
     "bsgd-m": "a partner's look-up takes a square root, a division and two tables",

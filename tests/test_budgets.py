@@ -25,7 +25,7 @@ from kernelstream import (
 from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.budgets import best_partner, merge_pair, project_out
-from kernelstream.expansion import from_points, kernel_row
+from kernelstream.expansion import from_points, kernel_row, kernel_values, stored
 from kernelstream.gram import factor, gram_matrix
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.laws.agreement import N_ROWS
@@ -34,6 +34,8 @@ from kernelstream.laws.cases import Case
 from kernelstream.laws.examples import stream
 from kernelstream.merging import best_h, table
 from kernelstream.reference.kernels import matrix
+from kernelstream.rows import spread
+from kernelstream.state import ModelFileError
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(0)) / X.std(0)
@@ -114,18 +116,51 @@ def test_the_diagonal_that_bpa_chooses_by_is_that_of_the_inverse():
     np.testing.assert_allclose(learner._state.diagonal[:n], np.diag(np.linalg.inv(R.T @ R)), rtol=1e-6)
 
 
+@compiled
+def _kernel_row(kernel, f, i, room, row):
+    kernel_values(kernel, f, stored(f, i, room), row)
+
+
+def gram_of(kernel, f):
+    """The kernel values of the stored points in their precision, nothing on the diagonal."""
+    row, room, n = kernel_row(f), spread(*f.points.shape[:1], f.points.dtype), int(f.size)
+    gram = np.zeros((n, n), f.points.dtype)
+    for i in range(n):
+        _kernel_row(kernel.lower(f.points.dtype), f, i, room, row)
+        gram[i] = row.values[:n]
+    np.fill_diagonal(gram, -np.inf)
+    return gram
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.05), Polynomial(gamma=0.125, degree=3)], ids=["distance", "dot"])
 @pytest.mark.parametrize("rows", [X, np.round(X)], ids=["distinct", "ties"])
-def test_bpa_knows_every_points_neighbour(rows):
+def test_bpa_knows_every_points_neighbour(rows, kernel, dtype):
+    spec = BPA(kernel=kernel, budget=30, maintenance="nearest")
+    learner, other = (Learner(spec, Binary([-1, 1]), dtype=dtype) for _ in range(2))
+    other.learn(rows[500:], SIGN[500:])
+    sizes = set()
+    for t in range(0, 500, 10):
+        learner.learn(rows[t : t + 10], SIGN[t : t + 10])
+        if t == 400 and dtype == "float64":  # the Gram matrix of merged points is computed in float64
+            learner.merge(other)
+        n, near, gram = learner.size, learner._state.near, gram_of(kernel, learner._state.f)
+        sizes.add(n)
+        assert np.array_equal(near.slot[:n], gram.argmax(axis=1))
+        assert np.array_equal(near.beside[:n], gram.max(axis=1))
+        assert np.array_equal(near.own[:n], learner._state.own[near.slot[:n]])
+    assert min(sizes) < 20
+    assert max(sizes) == 30
+
+
+@pytest.mark.parametrize("field, value", [("slot", 30), ("slot", -1), ("slots", 30), ("slots", -1)])
+def test_a_file_with_neighbours_that_do_not_exist_is_refused(tmp_path, field, value):
     learner = Learner(BPA(kernel=Gaussian(gamma=0.05), budget=30, maintenance="nearest"), Binary([-1, 1]))
-    for t in range(0, len(rows), 100):
-        learner.learn(rows[t : t + 100], SIGN[t : t + 100])
-        if learner.size == 30:
-            gram = learner._state.gram[:30, :30].copy()
-            np.fill_diagonal(gram, -np.inf)
-            assert np.array_equal(learner._state.near.slot, gram.argmax(axis=1))
-            assert np.array_equal(learner._state.near.beside, gram.max(axis=1))
-            assert np.array_equal(learner._state.near.own, learner._state.own[learner._state.near.slot])
-    assert learner.size == 30
+    learner.learn(X, SIGN)
+    getattr(learner._state.near, field).flat[7] = value
+    learner.save(tmp_path / "model.ksm")
+    with pytest.raises(ModelFileError, match="neighbour"):
+        Learner.load(tmp_path / "model.ksm")
 
 
 # What other learners keep beside their coefficients.

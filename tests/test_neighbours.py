@@ -8,12 +8,13 @@ from kernelstream import TVM, Binary, Learner
 from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.neighbours import (
     LOWEST,
-    Neighbours,
-    find_neighbour,
     follow,
+    look_around,
     nearest_pair,
     nearest_to,
+    no_neighbours,
     raise_bounds,
+    room_to_search,
     write_point,
     write_row,
 )
@@ -47,23 +48,75 @@ def test_the_nearest_is_the_lowest_of_equals_and_never_the_point_itself(n, level
     assert np.array_equal(gram, before)
 
 
+class Dictionary:
+    """Points of any kernel values that come and are replaced, and their neighbours."""
+
+    def __init__(self, capacity, dtype):
+        self.n, self.moves, self.searches = 0, 0, 0
+        self.gram, self.own = np.zeros((capacity, capacity), dtype), np.zeros(capacity)
+        self.near, self.search = no_neighbours(capacity, dtype), room_to_search(capacity)
+
+    def put(self, r, values, own):
+        n, self.moves = self.n, self.moves + 1
+        self.n = max(n, r + 1)
+        self.gram[r, :n] = self.gram[:n, r] = values
+        self.own[r], self.near.born[r] = own, self.moves
+        lost = follow(self.near, n, r, values, self.own, self.search)
+        for i in [r, *self.search.lost[:lost]]:
+            look_around(self.near, self.n, i, self.gram[i, : self.n].copy(), self.own, self.search)
+        self.searches += lost
+
+    def check(self):
+        n, near, gram = self.n, self.near, others(self.gram[: self.n, : self.n])
+        if n > 1:
+            assert np.array_equal(near.slot[:n], gram.argmax(axis=1))
+            assert np.array_equal(near.beside[:n], gram.max(axis=1))
+            assert np.array_equal(near.own[:n], self.own[near.slot[:n]])
+        for i in range(n):
+            there = near.births[i] == near.born[near.slots[i]]
+            listed = near.slots[i, there]
+            assert np.array_equal(near.values[i, there], gram[i, listed])
+            assert len({i, int(near.slot[i]), *listed.tolist()}) == len(listed) + (2 if n > 1 else 1)
+            equal, distance = gram[i] == near.bound[i], np.arange(n) - near.last[i]
+            assert not ((gram[i] < near.bound[i]) | (equal & (distance > 0)))[listed].any()
+            assert np.delete((gram[i] < near.bound[i]) | (equal & (distance >= 0)), [i, near.slot[i], *listed]).all()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("levels", LEVELS)
-@pytest.mark.parametrize("n", [2, 3, 70])
-def test_neighbours_follow_points_that_are_replaced(n, levels, dtype):
-    rng = np.random.default_rng(levels)
-    gram = symmetric(rng, n, levels, dtype)
-    near = Neighbours(np.zeros(n, np.int64), np.zeros(n, dtype), np.zeros(n))
-    for i in range(n):
-        find_neighbour(gram, n, i, near)
-    for _ in range(300):
-        r = int(rng.integers(n))
-        write_point(gram, n, r, rng.integers(-levels, levels, n).astype(dtype), dtype == "float32")
-        assert np.array_equal(gram, gram.T)
-        follow(gram, n, r, near)
-        assert np.array_equal(near.slot, others(gram).argmax(axis=1))
-        assert np.array_equal(near.beside, others(gram).max(axis=1))
-        assert np.array_equal(near.own, np.diag(gram)[near.slot])
+@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 8, 9, 70])
+def test_neighbours_follow_points_that_come_and_are_replaced(capacity, levels, dtype):
+    rng, points = np.random.default_rng(levels), Dictionary(capacity, dtype)
+    for move in range(capacity + 300):
+        r = move if move < capacity else int(rng.integers(capacity))
+        points.put(r, rng.integers(-levels, levels, points.n).astype(dtype), rng.normal())
+        points.check()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_neighbours_are_known_where_all_values_are_equal_or_new_points_are_ever_farther(dtype):
+    equal, farther = Dictionary(40, dtype), Dictionary(40, dtype)
+    rng = np.random.default_rng(0)
+    for move in range(300):
+        for points, value in ((equal, 0.0), (farther, -float(move))):
+            r = min(move, int(rng.integers(40))) if move >= 40 else move
+            points.put(r, np.full(points.n, value, dtype), 1.0)
+            points.check()
+    assert farther.searches > 0, "lists ran empty"
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_few_points_compute_their_kernel_values_anew(share):
+    """Points drawn from one law, or from one that moves."""
+    rng, points, capacity = np.random.default_rng(1), Dictionary(200, "float64"), 200
+    X = np.zeros((capacity, 4))
+    for move in range(1200):
+        r = move if move < capacity else int(rng.integers(capacity))
+        X[r] = rng.normal(size=4) + share * move / 400
+        values = np.exp(-((X[: points.n] - X[r]) ** 2).sum(axis=1))
+        points.put(r, values, 1.0)
+    points.check()
+    assert points.searches <= 0.2 * (points.moves - capacity)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 FORMAT = "kernelstream model"
-VERSION = 3
+VERSION = 4
 _HEADER = "model.json"
 _LINE = 64  # bytes of a cache line
 

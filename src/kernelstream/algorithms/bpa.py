@@ -11,10 +11,10 @@ and the best r is
 
     r = argmin ||a_r||^2 ||k(s_r, .) - P k(s_r, .)||^2
 
-Remarks. The nearest neighbour is the stored point of largest kernel value. A Gram matrix and each point's neighbour
-(nearest), or the matrix's factor and the diagonal of its inverse (projection) are kept: O(B) and O(B^2) an update. With
-projection, a row in the span of the dictionary needs no removal: its coordinates are
-added.
+Remarks. The nearest neighbour is the stored point of largest kernel value. Each point's neighbour and a short list of
+the next ones (nearest), or the Gram matrix's factor and the diagonal of its inverse (projection) are kept: O(B) and
+O(B^2) an update. A point whose list runs empty computes its kernel row anew. With projection, a row in the span of the
+dictionary needs no removal: its coordinates are added.
 
 Symbols: B budget, C aggressiveness, tau as in `_passive_aggressive`.
 """
@@ -27,11 +27,12 @@ import numpy as np
 from .. import expansion
 from .._compile import inlined
 from ..budgets import first_largest, negative_squares, spread_over, within
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
+from ..engine import Common, Shape, evaluate, step
+from ..expansion import Expansion, KernelRow
 from ..gram import backward, factor, gram_matrix, grow
-from ..neighbours import Neighbours, find_neighbour, follow, room_for_gram, write_point
+from ..neighbours import Neighbours, Search, check_neighbours, follow, look_around, no_neighbours, room_to_search
 from ..parameters import one_of, whole
+from ..rows import Spread
 from ..state import ModelFileError
 from ._dictionary import (
     DictionaryScratch,
@@ -65,10 +66,19 @@ class BPAState(NamedTuple):
     t: np.ndarray  # rounds so far, 0-d
     own: np.ndarray  # (capacity,) k(s_i, s_i) (projection: empty)
     sizes: np.ndarray  # (capacity,) ||a_i||^2 (projection: empty)
-    gram: np.ndarray  # Gram matrix of the points, in their precision (nearest; else empty)
-    near: Neighbours  # once the budget is full (nearest; else empty)
+    near: Neighbours  # (nearest; else empty)
     factor: np.ndarray  # Cholesky factor of the Gram matrix (projection; else empty)
     diagonal: np.ndarray  # (capacity,) of the inverse Gram matrix (projection; else empty)
+
+
+class NearestScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+    stored: Spread
+    between: np.ndarray  # (capacity,) kernel values at the neighbours
+    search: Search
+    coordinates: np.ndarray  # (K,) or more
+    rounding: float
 
 
 @dataclass
@@ -106,18 +116,20 @@ class BPA(PassiveAggressive):
             self.capacity if self.maintenance == name else 0 for name in ("simple", "nearest", "projection")
         )
         f, t = super().init(shape)
-        gram = room_for_gram(nearest, shape.dtype)
-        near = Neighbours(np.zeros(nearest, np.int64), np.zeros(nearest, shape.dtype), np.zeros(nearest))
+        near = no_neighbours(nearest, shape.dtype)
         own, sizes, diagonal = np.zeros(simple + nearest), np.zeros(simple + nearest), np.zeros(projection)
-        return BPAState(f, t, own, sizes, gram, near, factor(projection), diagonal)
+        return BPAState(f, t, own, sizes, near, factor(projection), diagonal)
 
-    def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
+    def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch | NearestScratch:
+        whole = dictionary_scratch(state, shape)
+        if self.maintenance != "nearest":
+            return whole
+        between, search = np.zeros(self.capacity), room_to_search(self.capacity)
+        return NearestScratch(whole.common, whole.row, whole.stored, between, search, whole.coordinates, whole.rounding)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
-        if (state.near.slot < 0).any() or (state.near.slot >= max(1, int(state.f.size))).any():
-            raise ModelFileError(f"The file names a neighbour that is not among its {int(state.f.size)} points.")
+        check_neighbours(state.near, int(state.f.size))
         if not (state.diagonal[: int(state.f.size)] > 0).all():
             raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
         return check_factor(state) if self.maintenance == "projection" else state
@@ -129,15 +141,16 @@ class BPA(PassiveAggressive):
         """Terms beyond the budget are removed, the smallest first."""
         merged: BPAState = super().merge(record, state, other, weight)
         n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
-        kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
+        shape = Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype)
+        kept = self.init(shape)
         if self.maintenance != "projection":
             kept.own[:n] = np.diag(gram)
             kept.sizes[:n] = (merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
-        if self.maintenance == "nearest" and n > 1:
-            kept.gram[:n, :n] = gram
-            others = np.where(np.eye(n) == 1.0, -np.inf, kept.gram[:n, :n])
-            slot = np.argmax(others, axis=1)
-            kept.near.slot[:n], kept.near.beside[:n], kept.near.own[:n] = slot, np.max(others, axis=1), kept.own[slot]
+        if self.maintenance == "nearest":
+            search = room_to_search(self.capacity)
+            kept.near.born[:n] = -1 - np.arange(n)
+            for i, values in enumerate(gram.astype(shape.dtype)):
+                look_around(kept.near, n, i, values, kept.own, search)
         if self.maintenance == "projection":
             kept.factor[:] = factor_of(self.kernel, merged.f, self.capacity)
             inverse = np.linalg.inv(kept.factor[:n, :n])
@@ -226,7 +239,7 @@ def rank_by_pairs(state, values, own, rounding, between, ranks):
     """
     n, near, owns, sizes = state.f.size[()], state.near, state.own, state.sizes
     for i in range(n):
-        between[i] = values[np.uint64(near.slot[i])]  # unsigned, as it does not count from the end
+        between[i] = values[np.uint32(near.slot[i])]  # unsigned, as it does not count from the end
     for i in range(n):
         value, beside, theirs = np.float64(values[i]), np.float64(near.beside[i]), near.own[i]
         whole = theirs * own
@@ -244,10 +257,10 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
     if tau == 0.0:
         return loss
-    n, room, ranks = f.size[()], f.points.shape[1], scratch.row.ranks
+    n, ranks = f.size[()], scratch.row.ranks
     r = n
-    if n == room:
-        rank_by_pairs(state, values, own, scratch.rounding, scratch.half, ranks)
+    if n == f.points.shape[1]:
+        rank_by_pairs(state, values, own, scratch.rounding, scratch.between, ranks)
         r = first_largest(ranks, n)
         on_neighbour, on_x = onto_pair(near, r, values, own, scratch.rounding)
         j = near.slot[r]
@@ -256,14 +269,15 @@ def _(record, state, scratch, x, target, weight, scores):
             scratch.coordinates[k] = on_x * f.coef[k, r]
         state.sizes[j] = expansion.square(f, j)
     expansion.put(kernel, f, r, x, -tau, g, scratch.row)
-    state.own[r] = own
-    write_point(state.gram, n, r, values, own)
-    if n == room:
-        follow(state.gram, n, r, near)
+    if r < n:
         for k in range(g.shape[0]):
             f.coef[k, r] += scratch.coordinates[k]
-    elif n + 1 == room:
-        for i in range(room):
-            find_neighbour(state.gram, room, i, near)
-    state.sizes[r] = expansion.square(f, r)
+    state.own[r], state.sizes[r] = own, expansion.square(f, r)
+    near.born[r] = state.t[()]
+    lost = follow(near, n, r, values, state.own, scratch.search)
+    look_around(near, f.size[()], r, values, state.own, scratch.search)
+    for p in range(lost):
+        i = scratch.search.lost[p]
+        expansion.kernel_values(kernel, f, expansion.stored(f, i, scratch.stored), scratch.row)
+        look_around(near, n, i, values, state.own, scratch.search)
     return loss
