@@ -19,8 +19,11 @@ METRICS = [Linear(), Gaussian(gamma=1.0), Laplacian(gamma=1.0)]
 
 
 @compiled
-def _four(kernel, values, points, out):
-    four_metrics(kernel, values, points, points.shape[1], out)
+def _four(kernel, values, points, cut, out):
+    d = points.shape[0]
+    four_metrics(kernel, values, points, points.shape[1], 0, min(cut, d), out)
+    if cut < d:
+        four_metrics(kernel, values, points, points.shape[1], cut, d, out)
 
 
 @compiled
@@ -40,10 +43,10 @@ def test_four_rows_and_one_row_and_one_point_give_the_same_bits(kernel, dtype):
     record = kernel.lower(dtype)
     plain = record._replace(formula=Linear().lower(dtype).formula)  # metric values as they are
     for d in (1, 3, 4, 7, 34):
-        for n in (1, 15, 33, TILE + 5):
+        for n, cut in ((1, d), (15, 4), (16, 32), (33, 8), (TILE + 5, 16)):
             X, points = rng.normal(size=(4, d)).astype(dtype), rng.normal(size=(d, n)).astype(dtype)
             together, alone = np.full((4, n), np.nan, dtype), np.full((4, n), np.nan, dtype)
-            _four(record, X.reshape(-1), points, together)
+            _four(record, X.reshape(-1), points, cut, together)
             for x, row in zip(X, alone, strict=True):
                 desk = spread(d, dtype)
                 desk.values[:] = x

@@ -5,6 +5,7 @@ begins in its own thread and is joined by helpers as they become free; one that 
 """
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
@@ -66,16 +67,20 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
     pending = iter(enumerate(chunks))  # whichever thread is free takes the next one
 
     def take(i: int) -> None:
-        for c, first in pending:
-            goes_on = False
-            try:
-                end = min(first + height, stop)
-                lift(desks[i], first, end)
-                goes_on = turns[c].get() and learn(desks[i], first, end)
-            finally:
-                turns[c + 1].put(goes_on)
-            if not goes_on:
-                return
+        try:
+            for c, first in pending:
+                goes_on = False
+                try:
+                    end = min(first + height, stop)
+                    lift(desks[i], first, end)
+                    goes_on = turns[c].get() and learn(desks[i], first, end)
+                finally:
+                    turns[c + 1].put(goes_on)
+                if not goes_on:
+                    return
+        except BaseException:
+            deque(pending, maxlen=0)  # an interrupt may come between two chunks: no one begins another
+            raise
 
     _in_threads(take, len(desks))
 
@@ -105,8 +110,9 @@ def _in_threads(take: Callable[[int], None], n: int) -> None:
     """Call take(0) in this thread, and take(1) .. take(n - 1) in helpers as soon as there are any, if this has not come
     to an end by then; raise what one of them raised. Requires: any of them does what the others leave.
     """
-    others = [ask(take, i) for i in range(1, n)]
+    others: list[Future[None]] = []
     try:
+        others += [ask(take, i) for i in range(1, n)]
         take(0)
     finally:
         working = [other for other in others if not other.cancel()]

@@ -12,7 +12,7 @@ from ._compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
 from .rows import Row, row_of
 from .state import ModelFileError
-from .tiles import DOT, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
+from .tiles import DOT, FEATURES, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together
 
@@ -111,16 +111,18 @@ def kernel_values(kernel, f, x, row):
 @inlined
 def kernel_rows(kernel, f, block, start, stop, spread, row, out):
     """out[t - start] = the kernel values of row t of a block."""
-    n = f.size[()]
+    n, d = f.size[()], f.points.shape[0]
     t = start
-    together = block.shared == 1 and block.indices.shape[0] == f.points.shape[0]
-    while together and t + ROWS <= stop:
-        rows = out[t - start : t - start + ROWS]
-        four_metrics(kernel, block.values[block.indptr[t] : block.indptr[t + ROWS]], f.points, n, rows)
-        for i in range(ROWS):
-            for lo in range(0, n, TILE):
-                apply_formula(kernel, rows[i, lo : min(lo + TILE, n)])
-        t += ROWS
+    if block.shared == 1 and block.indices.shape[0] == d:
+        t = stop - (stop - start) % ROWS
+    for begin in range(0, d, FEATURES):
+        for r in range(start, t, ROWS):
+            values = block.values[block.indptr[r] : block.indptr[r + ROWS]]
+            rows = out[r - start : r - start + ROWS]
+            four_metrics(kernel, values, f.points, n, begin, min(begin + FEATURES, d), rows)
+    for r in range(start, t):
+        for lo in range(0, n, TILE):
+            apply_formula(kernel, out[r - start, lo : min(lo + TILE, n)])
     while t < stop:
         x = row_of(block, t, t - start, spread)
         for lo in range(0, n, TILE):
@@ -141,7 +143,7 @@ def take_metrics(kernel, f, x, row):
         if length == ROWS * x.values.shape[0] and length <= x.onward.shape[0]:
             for p in range(length):
                 row.rows[p] = x.onward[p]
-            four_metrics(kernel, row.rows, f.points, f.size[()], row.metrics)
+            four_metrics(kernel, row.rows, f.points, f.size[()], 0, f.points.shape[0], row.metrics)
             row.next[()] = 0
         else:
             row.next[()] = ROWS

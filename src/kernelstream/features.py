@@ -15,6 +15,7 @@ from .expansion import dot
 from .kernels import Kernel
 from .state import aligned
 from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
+from .tiles import DOT, add_four, whole
 
 PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
@@ -52,21 +53,16 @@ def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
 @inlined
 def multiply_row(indices, values, matrix, lo, sums):
     """sums = sum_p values[p] * matrix[indices[p], lo:], four features at a time: the bits of one at a time."""
-    n, zero = sums.shape[0], matrix.dtype.type(0)
-    if indices.shape[0] < 4:
-        for j in range(n):
-            sums[j] = 0
+    n = sums.shape[0]
+    for j in range(n):
+        sums[j] = 0
     p = 0
     while p + 4 <= indices.shape[0]:
         va, vb, vc, ve = values[p], values[p + 1], values[p + 2], values[p + 3]
         a, b = matrix[indices[p], lo:], matrix[indices[p + 1], lo:]
         c, e = matrix[indices[p + 2], lo:], matrix[indices[p + 3], lo:]
-        if p == 0:  # without this zero the first two products would be fused the other way round
-            for j in range(n):
-                sums[j] = zero + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
-        else:
-            for j in range(n):
-                sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
+        for j in range(n):
+            sums[j] = sums[j] + va * a[j] + vb * b[j] + vc * c[j] + ve * e[j]
         p += 4
     while p < indices.shape[0]:
         v = values[p]
@@ -79,46 +75,28 @@ def multiply_row(indices, values, matrix, lo, sums):
 @inlined
 def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
     """The same for four dense rows at once, and FEATURES features from `first` on: a quarter of the traffic."""
-    s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
-    n, zero = min(COLUMNS, s0.shape[0]), matrix.dtype.type(0)
-    if x0.shape[0] < 4:
+    n = min(COLUMNS, out.shape[1] - lo)
+    s0, s1, s2, s3 = out[0, lo : lo + n], out[1, lo : lo + n], out[2, lo : lo + n], out[3, lo : lo + n]
+    d = min(first + FEATURES, x0.shape[0])
+    even = whole(n)
+    if first == 0:
         for j in range(n):
             s0[j] = s1[j] = s2[j] = s3[j] = 0
-    d = min(first + FEATURES, x0.shape[0])
     p = first
     while p + 4 <= d:
         a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
-        a0, b0, c0, e0 = x0[p], x0[p + 1], x0[p + 2], x0[p + 3]
-        a1, b1, c1, e1 = x1[p], x1[p + 1], x1[p + 2], x1[p + 3]
-        a2, b2, c2, e2 = x2[p], x2[p + 1], x2[p + 2], x2[p + 3]
-        a3, b3, c3, e3 = x3[p], x3[p + 1], x3[p + 2], x3[p + 3]
-        # All is read before anything is written: nothing has to be read again for each row.
-        if p == 0:
-            for j in range(n):
-                aj, bj, cj, ej = a[j], b[j], c[j], e[j]
-                t0 = zero + a0 * aj + b0 * bj + c0 * cj + e0 * ej
-                t1 = zero + a1 * aj + b1 * bj + c1 * cj + e1 * ej
-                t2 = zero + a2 * aj + b2 * bj + c2 * cj + e2 * ej
-                t3 = zero + a3 * aj + b3 * bj + c3 * cj + e3 * ej
-                s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
-        else:
-            for j in range(n):
-                aj, bj, cj, ej = a[j], b[j], c[j], e[j]
-                t0 = s0[j] + a0 * aj + b0 * bj + c0 * cj + e0 * ej
-                t1 = s1[j] + a1 * aj + b1 * bj + c1 * cj + e1 * ej
-                t2 = s2[j] + a2 * aj + b2 * bj + c2 * cj + e2 * ej
-                t3 = s3[j] + a3 * aj + b3 * bj + c3 * cj + e3 * ej
-                s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
+        add_four(DOT, x0, x1, x2, x3, p, a, b, c, e, s0, s1, s2, s3, even)
         p += 4
-    while p < d:
-        a = matrix[p, lo:]
-        a0, a1, a2, a3 = x0[p], x1[p], x2[p], x3[p]
-        for j in range(n):
-            s0[j] += a0 * a[j]
-            s1[j] += a1 * a[j]
-            s2[j] += a2 * a[j]
-            s3[j] += a3 * a[j]
-        p += 1
+    # What is left over, of columns and of features, one feature after the other.
+    for q in range(first if even < n else p, d):
+        begin = even if q < p else 0
+        a, r0, r1, r2, r3 = matrix[q, lo + begin :], s0[begin:], s1[begin:], s2[begin:], s3[begin:]
+        a0, a1, a2, a3 = x0[q], x1[q], x2[q], x3[q]
+        for j in range(n - begin):
+            r0[j] += a0 * a[j]
+            r1[j] += a1 * a[j]
+            r2[j] += a2 * a[j]
+            r3[j] += a3 * a[j]
 
 
 def _multiply(shared, indptr, indices, values, start, n, matrix, out):

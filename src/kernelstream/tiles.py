@@ -13,6 +13,20 @@ DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
 # Points are visited in tiles whose metric values, features and coefficients stay in the first-level cache.
 TILE = 1024
 
+# Many dense rows meet the points this many features at a time: what is read of the points stays in the second-level
+# cache for the next rows.
+FEATURES = 128
+
+
+@inlined
+def whole(n):
+    """n without what is left over by vectors of 16.
+
+    The compiler sees that it is a multiple of 16 and makes no loop for the rest, for which it would keep sixteen
+    factors in registers twice, and half of them on the stack.
+    """
+    return (n >> 4) << 4
+
 
 @inlined
 def _add_feature(metric, v, z, sums):
@@ -85,52 +99,63 @@ def _squares(total, a, b, c, e, za, zb, zc, ze):
     return total + a * a + b * b + c * c + e * e
 
 
-def _four_metrics(metric, values, points, n, out):
-    """Write the metric values of four complete rows, one after the other in `values`, and the first n points into the
-    rows of `out`.
+@inlined
+def add_four(metric, x0, x1, x2, x3, p, z0, z1, z2, z3, s0, s1, s2, s3, n):
+    """Add to the metric sums of four rows and n points what the features p .. p+3 give."""
+    q, r, s = p + 1, p + 2, p + 3
+    a0, b0, c0, e0 = x0[p], x0[q], x0[r], x0[s]
+    a1, b1, c1, e1 = x1[p], x1[q], x1[r], x1[s]
+    a2, b2, c2, e2 = x2[p], x2[q], x2[r], x2[s]
+    a3, b3, c3, e3 = x3[p], x3[q], x3[r], x3[s]
+    # All is read before anything is written: else the compiler reads the points again for each row.
+    if metric == SQUARED_DISTANCE:
+        for j in range(n):
+            za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
+            t0 = _squares(s0[j], a0, b0, c0, e0, za, zb, zc, ze)
+            t1 = _squares(s1[j], a1, b1, c1, e1, za, zb, zc, ze)
+            t2 = _squares(s2[j], a2, b2, c2, e2, za, zb, zc, ze)
+            t3 = _squares(s3[j], a3, b3, c3, e3, za, zb, zc, ze)
+            s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
+    else:
+        for j in range(n):
+            za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
+            t0 = s0[j] + a0 * za + b0 * zb + c0 * zc + e0 * ze
+            t1 = s1[j] + a1 * za + b1 * zb + c1 * zc + e1 * ze
+            t2 = s2[j] + a2 * za + b2 * zb + c2 * zc + e2 * ze
+            t3 = s3[j] + a3 * za + b3 * zb + c3 * zc + e3 * ze
+            s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
 
-    Ensures: bit for bit what `_kernel_tile` hands to the formula for each row alone. The points are read once for four
-    rows.
+
+def _four_metrics(metric, values, points, size, begin, end, out):
+    """Add what the features begin .. end-1 give to the metric values of four complete rows, one after the other in
+    `values`, and the first `size` points, in the rows of `out`; the first feature begins the sums.
+
+    Requires: `begin` is a multiple of four. Ensures: after the last feature, bit for bit what `_kernel_tile` hands to
+    the formula for each row alone. The points are read once for four rows.
     """
     d = points.shape[0]
     x0, x1, x2, x3 = values[:d], values[d : 2 * d], values[2 * d : 3 * d], values[3 * d :]
-    for lo in range(0, n, TILE):
-        hi = min(lo + TILE, n)
+    for lo in range(0, size, TILE):
+        hi = min(lo + TILE, size)
         s0, s1, s2, s3 = out[0, lo:hi], out[1, lo:hi], out[2, lo:hi], out[3, lo:hi]
-        for j in range(hi - lo):
-            s0[j] = s1[j] = s2[j] = s3[j] = 0
-        first = 0
-        while metric != MANHATTAN and first + 4 <= d:
-            p, q, r, s = first, first + 1, first + 2, first + 3
-            z0, z1, z2, z3 = points[p, lo:hi], points[q, lo:hi], points[r, lo:hi], points[s, lo:hi]
-            a0, b0, c0, e0 = x0[p], x0[q], x0[r], x0[s]
-            a1, b1, c1, e1 = x1[p], x1[q], x1[r], x1[s]
-            a2, b2, c2, e2 = x2[p], x2[q], x2[r], x2[s]
-            a3, b3, c3, e3 = x3[p], x3[q], x3[r], x3[s]
-            # All is read before anything is written: else the compiler reads the points again for each row.
-            if metric == SQUARED_DISTANCE:
-                for j in range(hi - lo):
-                    za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-                    t0 = _squares(s0[j], a0, b0, c0, e0, za, zb, zc, ze)
-                    t1 = _squares(s1[j], a1, b1, c1, e1, za, zb, zc, ze)
-                    t2 = _squares(s2[j], a2, b2, c2, e2, za, zb, zc, ze)
-                    t3 = _squares(s3[j], a3, b3, c3, e3, za, zb, zc, ze)
-                    s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
-            else:
-                for j in range(hi - lo):
-                    za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-                    t0 = s0[j] + a0 * za + b0 * zb + c0 * zc + e0 * ze
-                    t1 = s1[j] + a1 * za + b1 * zb + c1 * zc + e1 * ze
-                    t2 = s2[j] + a2 * za + b2 * zb + c2 * zc + e2 * ze
-                    t3 = s3[j] + a3 * za + b3 * zb + c3 * zc + e3 * ze
-                    s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
+        if begin == 0:
+            for j in range(hi - lo):
+                s0[j] = s1[j] = s2[j] = s3[j] = 0
+        first = begin
+        even = whole(hi - lo)
+        while metric != MANHATTAN and first + 4 <= end:
+            z0, z1 = points[first, lo:hi], points[first + 1, lo:hi]
+            z2, z3 = points[first + 2, lo:hi], points[first + 3, lo:hi]
+            add_four(metric, x0, x1, x2, x3, first, z0, z1, z2, z3, s0, s1, s2, s3, even)
             first += 4
-        for p in range(first, d):
-            z = points[p, lo:hi]
-            _add_feature(metric, x0[p], z, s0)
-            _add_feature(metric, x1[p], z, s1)
-            _add_feature(metric, x2[p], z, s2)
-            _add_feature(metric, x3[p], z, s3)
+        # What is left over, of points and of features, one feature after the other.
+        for p in range(begin if even < hi - lo else first, end):
+            rest = even if p < first else 0
+            z = points[p, lo + rest : hi]
+            _add_feature(metric, x0[p], z, s0[rest:])
+            _add_feature(metric, x1[p], z, s1[rest:])
+            _add_feature(metric, x2[p], z, s2[rest:])
+            _add_feature(metric, x3[p], z, s3[rest:])
 
 
 def _metric_column(metric, values, points, i, out):
@@ -163,7 +188,7 @@ def _metric_column(metric, values, points, i, out):
 # In the order of a kernel record's fields.
 TILES = (
     Pointer(_kernel_tile, "iirxrmwirw", value=False),
-    Pointer(_four_metrics, "irmim", value=False),
+    Pointer(_four_metrics, "irmiiim", value=False),
     Pointer(_metric_column, "irmim", value=False),
 )
 
@@ -177,9 +202,11 @@ def kernel_tile(kernel, x, points, norms, lo, row, wide):
 
 
 @inlined
-def four_metrics(kernel, values, points, n, out):
-    """out[r, j] = the metric of point j < n and row r of four complete rows, one after the other in `values`."""
-    call_for_effect(kernel.four, kernel.metric, values, points, n, out)
+def four_metrics(kernel, values, points, n, begin, end, out):
+    """out[r, j] = the metric of point j < n and row r of four complete rows, one after the other in `values`, as far as
+    the features begin .. end-1 (and those before, which came first) give it.
+    """
+    call_for_effect(kernel.four, kernel.metric, values, points, n, begin, end, out)
 
 
 @inlined
