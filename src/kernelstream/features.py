@@ -73,45 +73,48 @@ def multiply_row(indices, values, matrix, lo, sums):
 
 
 @inlined
-def _multiply_four(x0, x1, x2, x3, matrix, first, lo, out):
-    """The same for four dense rows at once, and FEATURES features from `first` on: a quarter of the traffic."""
-    n = min(COLUMNS, out.shape[1] - lo)
-    s0, s1, s2, s3 = out[0, lo : lo + n], out[1, lo : lo + n], out[2, lo : lo + n], out[3, lo : lo + n]
-    d = min(first + FEATURES, x0.shape[0])
-    even = whole(n)
+def _multiply_four(x0, x1, x2, x3, matrix, first, lo, n, out):
+    """The same for four dense rows at once, FEATURES features from `first` on and n columns, a multiple of 16 of them:
+    a quarter of the traffic.
+    """
+    s0, s1, s2, s3 = out[0, lo:], out[1, lo:], out[2, lo:], out[3, lo:]
     if first == 0:
         for j in range(n):
             s0[j] = s1[j] = s2[j] = s3[j] = 0
+    d = min(first + FEATURES, x0.shape[0])
     p = first
     while p + 4 <= d:
         a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
-        add_four(DOT, x0, x1, x2, x3, p, a, b, c, e, s0, s1, s2, s3, even)
+        add_four(DOT, x0, x1, x2, x3, p, a, b, c, e, s0, s1, s2, s3, n)
         p += 4
-    # What is left over, of columns and of features, one feature after the other.
-    for q in range(first if even < n else p, d):
-        begin = even if q < p else 0
-        a, r0, r1, r2, r3 = matrix[q, lo + begin :], s0[begin:], s1[begin:], s2[begin:], s3[begin:]
-        a0, a1, a2, a3 = x0[q], x1[q], x2[q], x3[q]
-        for j in range(n - begin):
-            r0[j] += a0 * a[j]
-            r1[j] += a1 * a[j]
-            r2[j] += a2 * a[j]
-            r3[j] += a3 * a[j]
+    while p < d:
+        a = matrix[p, lo:]
+        a0, a1, a2, a3 = x0[p], x1[p], x2[p], x3[p]
+        for j in range(n):
+            s0[j] += a0 * a[j]
+            s1[j] += a1 * a[j]
+            s2[j] += a2 * a[j]
+            s3[j] += a3 * a[j]
+        p += 1
 
 
 def _multiply(shared, indptr, indices, values, start, n, matrix, out):
     fours = n // 4 * 4 if shared == 1 else 0
     for lo in range(0, matrix.shape[1], COLUMNS):
+        hi = min(lo + COLUMNS, matrix.shape[1])
+        even = whole(hi - lo)
         for first in range(0, indices.shape[0] if fours > 0 else 0, FEATURES):
             for i in range(0, fours, 4):
                 t = start + i
                 x0, x1 = values[indptr[t] : indptr[t + 1]], values[indptr[t + 1] : indptr[t + 2]]
                 x2, x3 = values[indptr[t + 2] : indptr[t + 3]], values[indptr[t + 3] : indptr[t + 4]]
-                _multiply_four(x0, x1, x2, x3, matrix, first, lo, out[i : i + 4])
-        for i in range(fours, n):
+                _multiply_four(x0, x1, x2, x3, matrix, first, lo, even, out[i : i + 4])
+        # What is left over, of columns and of rows, one row after the other.
+        for i in range(0 if even < hi - lo else fours, n):
             a, b = indptr[start + i], indptr[start + i + 1]
             present = indices if shared == 1 else indices[a:b]
-            multiply_row(present, values[a:b], matrix, lo, out[i, lo : lo + COLUMNS])
+            begin = lo + even if i < fours else lo
+            multiply_row(present, values[a:b], matrix, begin, out[i, begin:hi])
 
 
 MULTIPLY = Pointer(_multiply, "ixxriimm", value=False)

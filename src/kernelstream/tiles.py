@@ -147,15 +147,17 @@ def _four_metrics(metric, values, points, size, begin, end, out):
             z0, z1 = points[first, lo:hi], points[first + 1, lo:hi]
             z2, z3 = points[first + 2, lo:hi], points[first + 3, lo:hi]
             add_four(metric, x0, x1, x2, x3, first, z0, z1, z2, z3, s0, s1, s2, s3, even)
+            if even < hi - lo:
+                z0, z1, z2, z3 = z0[even:], z1[even:], z2[even:], z3[even:]
+                r0, r1, r2, r3 = s0[even:], s1[even:], s2[even:], s3[even:]
+                add_four(metric, x0, x1, x2, x3, first, z0, z1, z2, z3, r0, r1, r2, r3, hi - lo - even)
             first += 4
-        # What is left over, of points and of features, one feature after the other.
-        for p in range(begin if even < hi - lo else first, end):
-            rest = even if p < first else 0
-            z = points[p, lo + rest : hi]
-            _add_feature(metric, x0[p], z, s0[rest:])
-            _add_feature(metric, x1[p], z, s1[rest:])
-            _add_feature(metric, x2[p], z, s2[rest:])
-            _add_feature(metric, x3[p], z, s3[rest:])
+        for p in range(first, end):
+            z = points[p, lo:hi]
+            _add_feature(metric, x0[p], z, s0)
+            _add_feature(metric, x1[p], z, s1)
+            _add_feature(metric, x2[p], z, s2)
+            _add_feature(metric, x3[p], z, s3)
 
 
 def _metric_column(metric, values, points, i, out):
