@@ -138,7 +138,7 @@ class Learner:
             matrix = self.scaling.learn(matrix)
             block, width = to_block(matrix, self.dtype)
         self._make_room(matrix, width, task)
-        block = filled(block, self.width)
+        block = self._known(block, width)
         scores = np.zeros((n, self.task.n_outputs), self.dtype)
         losses = np.zeros(n)
         if ahead is None:
@@ -215,7 +215,7 @@ class Learner:
         )
 
     def _known(self, block: Block, width: int) -> Block:
-        """The block without the features that the model has never seen: they count as 0."""
+        """The block as the model takes it: without the features that it has never seen, which count as 0."""
         if width <= self.width:
             return filled(block, self.width)
         known = block.indices < self.width

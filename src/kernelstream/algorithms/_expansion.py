@@ -67,12 +67,17 @@ class ExpansionAlgorithm(Algorithm):
     def size(self, state: Any) -> int:
         return int(state.f.size)
 
+    def written_out(self, state: Any) -> Any:
+        """The state with whatever is kept apart from f's coefficients multiplied into them."""
+        return state
+
     def attributes(self, state: Any) -> dict[str, Any]:
         """points: (n, d); coef: (n, K), in the units in which they are kept."""
-        n = int(state.f.size)
-        return {"points": state.f.points[:, :n].T.copy(), "coef": state.f.coef[:, :n].T.copy()}
+        f, n = self.written_out(state).f, int(state.f.size)
+        return {"points": f.points[:, :n].T.copy(), "coef": f.coef[:, :n].T.copy()}
 
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+        state, other = self.written_out(state), self.written_out(other)
         f = expansion.append(state.f, other.f, weight)
         f.coef[:, : int(state.f.size)] *= 1.0 - weight
         return state._replace(f=self.reduced(f), t=state.t + other.t)

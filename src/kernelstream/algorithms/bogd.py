@@ -120,24 +120,19 @@ class BOGD(Descent, ExpansionAlgorithm):
         desk = common(shape.width, shape.n_outputs, shape.dtype)
         return BOGDScratch(desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
 
-    def attributes(self, state: BOGDState) -> dict[str, Any]:
-        return super().attributes(written_out(state))
+    def written_out(self, state: BOGDState) -> BOGDState:
+        f = state.f._replace(coef=state.f.coef * state.sizes)
+        return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
     def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
         """Terms beyond the budget are removed, the smallest first."""
-        merged: BOGDState = super().merge(record, written_out(state), written_out(other), weight)
+        merged: BOGDState = super().merge(record, state, other, weight)
         f, n = merged.f, int(merged.f.size)
         sizes, own = np.zeros_like(state.sizes), np.zeros_like(state.own)
         sizes[:n] = np.abs(f.coef[:, :n]).max(axis=0)
         f.coef[:, :n] /= np.where(sizes[:n] > 0.0, sizes[:n], 1.0)
         own[:n] = np.sqrt(np.abs(np.diag(gram_matrix(self.kernel, f))))
         return merged._replace(sizes=sizes, own=own, oldest=np.zeros_like(state.oldest))
-
-
-def written_out(state: BOGDState) -> BOGDState:
-    """The same function with every a_i = 1."""
-    f = state.f._replace(coef=state.f.coef * state.sizes)
-    return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
 
 @reduction

@@ -121,11 +121,11 @@ class BPA(PassiveAggressive):
         return BPAState(f, t, own, sizes, near, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch | NearestScratch:
-        whole = dictionary_scratch(state, shape)
+        desk = dictionary_scratch(state, shape)
         if self.maintenance != "nearest":
-            return whole
+            return desk
         between, search = np.zeros(self.capacity), room_to_search(self.capacity)
-        return NearestScratch(whole.common, whole.row, whole.stored, between, search, whole.coordinates, whole.rounding)
+        return NearestScratch(desk.common, desk.row, desk.stored, between, search, desk.coordinates, desk.rounding)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)

@@ -105,18 +105,13 @@ class NORMA(ExpansionAlgorithm):
         state: NORMAState = super().restore(arrays, shape)
         return state._replace(oldest=state.oldest % (self.budget or 1))
 
-    def attributes(self, state: NORMAState) -> dict[str, Any]:
-        return super().attributes(written_out(state))
+    def written_out(self, state: NORMAState) -> NORMAState:
+        return state._replace(f=state.f._replace(coef=state.f.coef * state.scale), scale=np.ones(()))
 
     def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
         raised = (1.0 - weight) * state.raised + weight * other.raised
-        merged: NORMAState = super().merge(record, written_out(state), written_out(other), weight)
+        merged: NORMAState = super().merge(record, state, other, weight)
         return merged._replace(raised=np.asarray(raised), oldest=np.zeros((), np.int64))
-
-
-def written_out(state: NORMAState) -> NORMAState:
-    """The same function with scale 1."""
-    return state._replace(f=state.f._replace(coef=state.f.coef * state.scale), scale=np.ones(()))
 
 
 @evaluate.register(NORMARecord)
