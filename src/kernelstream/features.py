@@ -15,7 +15,7 @@ from .expansion import dot
 from .kernels import Kernel
 from .state import aligned
 from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
-from .tiles import DOT, add_four, whole
+from .tiles import add_four, products, whole
 
 PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
@@ -85,7 +85,7 @@ def _multiply_four(x0, x1, x2, x3, matrix, first, lo, n, out):
     p = first
     while p + 4 <= d:
         a, b, c, e = matrix[p, lo:], matrix[p + 1, lo:], matrix[p + 2, lo:], matrix[p + 3, lo:]
-        add_four(DOT, x0, x1, x2, x3, p, a, b, c, e, s0, s1, s2, s3, n)
+        add_four(products, x0, x1, x2, x3, p, a, b, c, e, s0, s1, s2, s3, n)
         p += 4
     while p < d:
         a = matrix[p, lo:]

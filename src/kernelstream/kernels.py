@@ -23,7 +23,7 @@ from .parameters import Parameters, at_least, one_of, positive, whole
 from .tiles import DOT as DOT
 from .tiles import MANHATTAN as MANHATTAN
 from .tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .tiles import TILES
+from .tiles import addresses
 
 # What a key's random numbers are for.
 _FREQUENCY, _MIXTURE, SIGNS = range(3)
@@ -35,7 +35,7 @@ class KernelRecord(NamedTuple):
     metric: int
     formula: int  # address of the kernel's own formula
     constants: np.ndarray
-    tile: int  # addresses of TILES
+    tile: int  # tiles.addresses
     four: int
     column: int
 
@@ -75,8 +75,7 @@ class Kernel(Parameters):
 
     def lower(self, dtype: Any) -> KernelRecord:
         constants = np.array(self.constants(), dtype)
-        shared = (pointer.address(dtype) for pointer in TILES)
-        return KernelRecord(self.metric, self._pointer.address(dtype), constants, *shared)
+        return KernelRecord(self.metric, self._pointer.address(dtype), constants, *addresses(self.metric, dtype))
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
         """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature,

@@ -4,6 +4,8 @@ Sums over features run in the order of the features, vectorised over the points,
 one point alone: the bits are the same.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ._compile import Pointer, call_for_effect, inlined
@@ -94,39 +96,41 @@ def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo,
 
 
 @inlined
+def products(total, a, b, c, e, za, zb, zc, ze):
+    return total + a * za + b * zb + c * zc + e * ze
+
+
+@inlined
 def _squares(total, a, b, c, e, za, zb, zc, ze):
     a, b, c, e = za - a, zb - b, zc - c, ze - e
     return total + a * a + b * b + c * c + e * e
 
 
 @inlined
-def add_four(metric, x0, x1, x2, x3, p, z0, z1, z2, z3, s0, s1, s2, s3, n):
-    """Add to the metric sums of four rows and n points what the features p .. p+3 give."""
+def _distances(total, a, b, c, e, za, zb, zc, ze):
+    return total + abs(za - a) + abs(zb - b) + abs(zc - c) + abs(ze - e)
+
+
+@inlined
+def add_four(sum_of, x0, x1, x2, x3, p, z0, z1, z2, z3, s0, s1, s2, s3, n):
+    """Add to the sums of four rows and n points what the features p .. p+3 give; sum_of: `products`, or another's."""
     q, r, s = p + 1, p + 2, p + 3
     a0, b0, c0, e0 = x0[p], x0[q], x0[r], x0[s]
     a1, b1, c1, e1 = x1[p], x1[q], x1[r], x1[s]
     a2, b2, c2, e2 = x2[p], x2[q], x2[r], x2[s]
     a3, b3, c3, e3 = x3[p], x3[q], x3[r], x3[s]
     # All is read before anything is written: else the compiler reads the points again for each row.
-    if metric == SQUARED_DISTANCE:
-        for j in range(n):
-            za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-            t0 = _squares(s0[j], a0, b0, c0, e0, za, zb, zc, ze)
-            t1 = _squares(s1[j], a1, b1, c1, e1, za, zb, zc, ze)
-            t2 = _squares(s2[j], a2, b2, c2, e2, za, zb, zc, ze)
-            t3 = _squares(s3[j], a3, b3, c3, e3, za, zb, zc, ze)
-            s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
-    else:
-        for j in range(n):
-            za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
-            t0 = s0[j] + a0 * za + b0 * zb + c0 * zc + e0 * ze
-            t1 = s1[j] + a1 * za + b1 * zb + c1 * zc + e1 * ze
-            t2 = s2[j] + a2 * za + b2 * zb + c2 * zc + e2 * ze
-            t3 = s3[j] + a3 * za + b3 * zb + c3 * zc + e3 * ze
-            s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
+    for j in range(n):
+        za, zb, zc, ze = z0[j], z1[j], z2[j], z3[j]
+        t0 = sum_of(s0[j], a0, b0, c0, e0, za, zb, zc, ze)
+        t1 = sum_of(s1[j], a1, b1, c1, e1, za, zb, zc, ze)
+        t2 = sum_of(s2[j], a2, b2, c2, e2, za, zb, zc, ze)
+        t3 = sum_of(s3[j], a3, b3, c3, e3, za, zb, zc, ze)
+        s0[j], s1[j], s2[j], s3[j] = t0, t1, t2, t3
 
 
-def _four_metrics(metric, values, points, size, begin, end, out):
+@inlined
+def _four_metrics(metric, sum_of, values, points, size, begin, end, out):
     """Add what the features begin .. end-1 give to the metric values of four complete rows, one after the other in
     `values`, and the first `size` points, in the rows of `out`; the first feature begins the sums.
 
@@ -141,23 +145,32 @@ def _four_metrics(metric, values, points, size, begin, end, out):
         if begin == 0:
             for j in range(hi - lo):
                 s0[j] = s1[j] = s2[j] = s3[j] = 0
-        first = begin
         even = whole(hi - lo)
-        while metric != MANHATTAN and first + 4 <= end:
+        first = begin
+        while first + 4 <= end:
             z0, z1 = points[first, lo:hi], points[first + 1, lo:hi]
             z2, z3 = points[first + 2, lo:hi], points[first + 3, lo:hi]
-            add_four(metric, x0, x1, x2, x3, first, z0, z1, z2, z3, s0, s1, s2, s3, even)
+            add_four(sum_of, x0, x1, x2, x3, first, z0, z1, z2, z3, s0, s1, s2, s3, even)
             if even < hi - lo:
                 z0, z1, z2, z3 = z0[even:], z1[even:], z2[even:], z3[even:]
                 r0, r1, r2, r3 = s0[even:], s1[even:], s2[even:], s3[even:]
-                add_four(metric, x0, x1, x2, x3, first, z0, z1, z2, z3, r0, r1, r2, r3, hi - lo - even)
+                add_four(sum_of, x0, x1, x2, x3, first, z0, z1, z2, z3, r0, r1, r2, r3, hi - lo - even)
             first += 4
         for p in range(first, end):
-            z = points[p, lo:hi]
-            _add_feature(metric, x0[p], z, s0)
-            _add_feature(metric, x1[p], z, s1)
-            _add_feature(metric, x2[p], z, s2)
-            _add_feature(metric, x3[p], z, s3)
+            for r in range(4):
+                _add_feature(metric, values[r * d + p], points[p, lo:hi], out[r, lo:hi])
+
+
+def _four_products(values, points, size, begin, end, out):
+    _four_metrics(DOT, products, values, points, size, begin, end, out)
+
+
+def _four_squares(values, points, size, begin, end, out):
+    _four_metrics(SQUARED_DISTANCE, _squares, values, points, size, begin, end, out)
+
+
+def _four_distances(values, points, size, begin, end, out):
+    _four_metrics(MANHATTAN, _distances, values, points, size, begin, end, out)
 
 
 def _metric_column(metric, values, points, i, out):
@@ -187,12 +200,14 @@ def _metric_column(metric, values, points, i, out):
     out[1, i], out[2, i], out[3, i] = s1, s2, s3
 
 
-# In the order of a kernel record's fields.
-TILES = (
-    Pointer(_kernel_tile, "iirxrmwirw", value=False),
-    Pointer(_four_metrics, "irmiiim", value=False),
-    Pointer(_metric_column, "irmim", value=False),
-)
+_TILE = Pointer(_kernel_tile, "iirxrmwirw", value=False)
+_FOUR = [Pointer(four, "rmiiim", value=False) for four in (_four_products, _four_squares, _four_distances)]
+_COLUMN = Pointer(_metric_column, "irmim", value=False)
+
+
+def addresses(metric: int, dtype: Any) -> tuple[int, int, int]:
+    """Where a metric's compiled parts are, in the order of a kernel record's fields."""
+    return _TILE.address(dtype), _FOUR[metric].address(dtype), _COLUMN.address(dtype)
 
 
 @inlined
@@ -208,7 +223,7 @@ def four_metrics(kernel, values, points, n, begin, end, out):
     """out[r, j] = the metric of point j < n and row r of four complete rows, one after the other in `values`, as far as
     the features begin .. end-1 (and those before, which came first) give it.
     """
-    call_for_effect(kernel.four, kernel.metric, values, points, n, begin, end, out)
+    call_for_effect(kernel.four, values, points, n, begin, end, out)
 
 
 @inlined
