@@ -1,4 +1,4 @@
-"""Correctly rounded m * 10^p for whole arrays of integers m below 10^18, where one product of doubles is not enough.
+"""Correctly rounded m * 10^p for integers m below 10^18, where one product of doubles is not enough.
 
 10^p is held as four doubles of 21 bits each, m as two halves of 32: their products are exact, and so is their sum up
 to a rest far below the last bit. Where that rest could still turn the rounding, the answer is "not sure" (Ziv's test).
@@ -7,12 +7,14 @@ to a rest far below the last bit. Where that rest could still turn the rounding,
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._compile import compiled
 
 MANTISSA_LIMIT = 10**18
 POWER_LIMIT = 64
 _PARTS = 4
 _PART_BITS = 21
+_LOW = 2**32 - 1
 # Four parts leave 2^-84 of a power out; the sums that follow lose less than 2^-100.
 _MARGIN = 2.0**-80
 
@@ -34,17 +36,18 @@ def _parts(power: int) -> list[float]:
 _POWERS = np.array([_parts(power) for power in range(-POWER_LIMIT, POWER_LIMIT + 1)])
 
 
-def decimals(mantissa: NDArray[np.int64], power: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The nearest doubles to mantissa * 10^power, and where they are sure to be that.
-
-    Requires: |mantissa| < MANTISSA_LIMIT. Ensures: zeros and powers beyond POWER_LIMIT are never sure.
+@compiled
+def decimal(mantissa, power):
+    """The nearest double to mantissa * 10^power, or NaN where it is not sure to be that: so are zeros and powers beyond
+    POWER_LIMIT. Requires: |mantissa| < MANTISSA_LIMIT.
     """
-    known = (np.abs(power) <= POWER_LIMIT) & (mantissa != 0)
-    powers = _POWERS[np.where(known, power, 0) + POWER_LIMIT]
-    size = np.abs(mantissa)
-    high, low = (size >> 32) * 2.0**32, (size & (2**32 - 1)).astype(np.float64)
-    total, rest = np.zeros(len(size)), np.zeros(len(size))
-    for part in powers.T:
+    if mantissa == 0 or abs(power) > POWER_LIMIT:
+        return np.nan
+    size = abs(mantissa)
+    high, low = (size >> 32) * 2.0**32, np.float64(size & _LOW)
+    total = rest = 0.0
+    for k in range(_PARTS):
+        part = _POWERS[power + POWER_LIMIT, k]
         for product in (high * part, low * part):
             # Knuth's two-sum: `total + product` and what its rounding lost.
             larger = total + product
@@ -54,5 +57,6 @@ def decimals(mantissa: NDArray[np.int64], power: NDArray[np.int64]) -> tuple[NDA
     value = total + rest
     rest -= value - total
     margin = value * _MARGIN
-    sure = known & (value + (rest + margin) == value) & (value + (rest - margin) == value)
-    return np.copysign(value, mantissa), sure
+    if value + (rest + margin) != value or value + (rest - margin) != value:
+        return np.nan
+    return value if mantissa > 0 else -value

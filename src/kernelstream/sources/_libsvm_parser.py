@@ -1,7 +1,8 @@
 """The compiled loop over the bytes of LIBSVM text.
 
 Numbers are correctly rounded: a decimal whose digits make an integer up to 2^53 and whose power of ten is within 10^22
-is two exact doubles and one rounding. Every other one, and whatever is not a number, is left to the caller.
+is two exact doubles and one rounding; a longer one takes more of them (`decimal`). The few that are not sure to be
+right then, and whatever is not a number, are left to the caller.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compile import compiled
-from ._decimals import MANTISSA_LIMIT
+from ._decimals import MANTISSA_LIMIT, decimal
 
 _NEWLINE, _PLUS, _MINUS, _POINT, _COLON = b"\n+-.:"
 _LETTER_E, _LETTER_Q, _LETTER_I, _LETTER_D = b"eqid"
@@ -41,8 +42,8 @@ FAULTS = {
 class Buffers(NamedTuple):
     """Where parsed rows are written.
 
-    `spans` holds first byte and end of each label. `odd` holds, for each value left to the caller, its entry, first
-    byte and end, and the mantissa and power of ten that it has: a power beyond any limit when it has none.
+    `spans` holds first byte and end of each label, `odd` the entry, first byte and end of each value that is left to
+    the caller.
     """
 
     labels: NDArray[np.float64]
@@ -55,7 +56,7 @@ class Buffers(NamedTuple):
 
 @compiled
 def _number(text, at):
-    """The number at `at`, or NaN when it takes more than one rounding or is none; where it ends; mantissa and power."""
+    """The number at `at`, or NaN when it is none or hard to round; where it ends."""
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:
         at += 1
@@ -95,12 +96,11 @@ def _number(text, at):
         power = _NO_POWER
     while _CLASS[text[at]] <= _OTHER:
         at += 1
-    value = np.nan
     if mantissa <= _EXACT_INTEGER and abs(power) <= _EXACT_POWER:
         value = mantissa / _POWERS[-power] if power < 0 else mantissa * _POWERS[power]
-    if negative:
-        return -value, at, -mantissa, power
-    return value, at, mantissa, power
+    else:
+        value = decimal(mantissa, power)
+    return -value if negative else value, at
 
 
 @compiled
@@ -113,9 +113,11 @@ def parse(text, out, at, row, base):
     """Parse lines from `at` on, until the text ends or `out` has no row left.
 
     Requires: `at` is the start of a line, `text` ends with a newline, `out` has room for every pair in it.
-    Ensures: returns a fault code and the byte where parsing stopped, the row after the last one, the length of `odd`
-    and the number of ``qid:`` passed over. A line at fault has its label and span written to that row.
+    Ensures: returns a fault code and the byte where parsing stopped, the row after the last one, the number of lines
+    before that byte, the length of `odd` and the number of ``qid:`` passed over. A line at fault has its label and span
+    written to that row.
     """
+    n_lines = 0
     n_odd = 0
     n_queries = 0
     entry = out.indptr[row]
@@ -124,7 +126,7 @@ def parse(text, out, at, row, base):
             at += 1
         if _CLASS[text[at]] != _LINE_END:
             out.spans[row, 0] = at
-            out.labels[row], at, _, _ = _number(text, at)
+            out.labels[row], at = _number(text, at)
             out.spans[row, 1] = at
             last = base - 1
             while _CLASS[text[at]] != _LINE_END:
@@ -142,21 +144,19 @@ def parse(text, out, at, row, base):
                         at += 1
                     continue
                 if at == start or text[at] != _COLON:
-                    return _NO_PAIR, start, row, n_odd, n_queries
+                    return _NO_PAIR, start, row, n_lines, n_odd, n_queries
                 if index < base:
-                    return _INDEX_ZERO, start, row, n_odd, n_queries
+                    return _INDEX_ZERO, start, row, n_lines, n_odd, n_queries
                 if index <= last:
-                    return _NOT_ASCENDING, start, row, n_odd, n_queries
+                    return _NOT_ASCENDING, start, row, n_lines, n_odd, n_queries
                 if index > _HIGHEST_INDEX:
-                    return _INDEX_TOO_HIGH, start, row, n_odd, n_queries
+                    return _INDEX_TOO_HIGH, start, row, n_lines, n_odd, n_queries
                 start = at + 1
-                value, at, mantissa, power = _number(text, start)
+                value, at = _number(text, start)
                 if np.isnan(value):
                     out.odd[n_odd, 0] = entry
                     out.odd[n_odd, 1] = start
                     out.odd[n_odd, 2] = at
-                    out.odd[n_odd, 3] = mantissa
-                    out.odd[n_odd, 4] = power
                     n_odd += 1
                 out.indices[entry] = index - base
                 out.values[entry] = value
@@ -167,4 +167,5 @@ def parse(text, out, at, row, base):
         while text[at] != _NEWLINE:
             at += 1
         at += 1
-    return OK, at, row, n_odd, n_queries
+        n_lines += 1
+    return OK, at, row, n_lines, n_odd, n_queries

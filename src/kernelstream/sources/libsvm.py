@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._decimals import decimals
 from ._libsvm_parser import FAULTS, OK, Buffers, parse
 from .base import DEFAULT_BLOCK_ROWS, FEW, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
 
@@ -78,7 +77,7 @@ class _Reading:
             indptr=np.zeros(rows + 1, np.int64),
             indices=np.empty(0, np.int32),
             values=np.empty(0),
-            odd=np.empty((0, 5), np.int64),
+            odd=np.empty((0, 3), np.int64),
         )
 
     def blocks(self, text: bytes) -> Iterator[LabelledBlock]:
@@ -86,11 +85,12 @@ class _Reading:
         if self.lines == 0:
             text = text.removeprefix(b"\xef\xbb\xbf")
         codes = np.frombuffer(text, np.uint8)
-        at = 0
+        at = lines = 0
         while at < len(text):
             self._reserve(len(text) - at)
             first = self.row
-            fault, at, self.row, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
+            fault, at, self.row, n_lines, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
+            lines += n_lines
             if n_queries > 0:
                 self.source._tell("queries", _QUERIES)
             # The line at fault has its label read already.
@@ -100,12 +100,13 @@ class _Reading:
             if fault != OK:
                 faults.append((at, FAULTS[fault].format(token=_token(text, at))))
                 at = text.index(b"\n", at) + 1
+                lines += 1
             if faults:
                 self._skip(text, labelled, faults)
             self._settle_words(text, first, worded)
             if self.row == self.source.block_rows:
                 yield self.take_block()
-        self.lines += text.count(b"\n")
+        self.lines += lines
 
     def take_block(self) -> LabelledBlock:
         """The rows read since the last block."""
@@ -125,7 +126,7 @@ class _Reading:
         pairs = n_bytes // _SHORTEST_PAIR + 1
         entries = int(out.indptr[self.row]) + pairs
         if len(out.odd) < pairs:
-            out = out._replace(odd=np.empty((pairs, 5), np.int64))
+            out = out._replace(odd=np.empty((pairs, 3), np.int64))
         if len(out.values) < entries:
             size = max(entries, 2 * len(out.values))
             out = out._replace(indices=_grown(out.indices, size), values=_grown(out.values, size))
@@ -137,12 +138,7 @@ class _Reading:
 
     def _settle_values(self, text: bytes, n_odd: int) -> Iterator[tuple[int, str]]:
         """Convert the values that the parser left over. Gives place and description of those that are wrong."""
-        if n_odd == 0:
-            return
-        odd = self.buffers.odd[:n_odd]
-        values, sure = decimals(odd[:, 3], odd[:, 4])
-        self.buffers.values[odd[sure, 0]] = values[sure]
-        for entry, start, stop in odd[~sure, :3].tolist():
+        for entry, start, stop in self.buffers.odd[:n_odd].tolist():
             try:
                 self.buffers.values[entry] = to_number(text[start:stop])
             except ValueError:
