@@ -31,7 +31,7 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     wide = from_points(points, f.norms[:n].copy(), np.zeros((1, n)))
     out = np.zeros((n, m))
     columns = np.ascontiguousarray(columns.T)
-    _fill(kernel.lower(np.float64), wide, columns, np.arange(width), kernel_row(wide), out)
+    _fill(kernel.lower_for_rows(np.float64), wide, columns, np.arange(width), kernel_row(wide), out)
     return out
 
 

@@ -23,20 +23,29 @@ from .parameters import Parameters, at_least, one_of, positive, whole
 from .tiles import DOT as DOT
 from .tiles import MANHATTAN as MANHATTAN
 from .tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .tiles import addresses
+from .tiles import four_rows, one_row
 
 # What a key's random numbers are for.
 _FREQUENCY, _MIXTURE, SIGNS = range(3)
 
 
-class KernelRecord(NamedTuple):
-    """What compiled code sees of a kernel."""
+class RowKernelRecord(NamedTuple):
+    """What compiled code that takes every row alone sees of a kernel."""
 
     metric: int
     formula: int  # address of the kernel's own formula
     constants: np.ndarray
-    tile: int  # tiles.addresses
-    four: int
+    tile: int  # tiles.one_row
+
+
+class KernelRecord(NamedTuple):
+    """What a learner's compiled code sees of a kernel."""
+
+    metric: int
+    formula: int
+    constants: np.ndarray
+    tile: int
+    four: int  # tiles.four_rows
     column: int
 
 
@@ -74,8 +83,11 @@ class Kernel(Parameters):
         return self
 
     def lower(self, dtype: Any) -> KernelRecord:
+        return KernelRecord(*self.lower_for_rows(dtype), *four_rows(self.metric, dtype))
+
+    def lower_for_rows(self, dtype: Any) -> RowKernelRecord:
         constants = np.array(self.constants(), dtype)
-        return KernelRecord(self.metric, self._pointer.address(dtype), constants, *addresses(self.metric, dtype))
+        return RowKernelRecord(self.metric, self._pointer.address(dtype), constants, one_row(dtype))
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
         """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature,

@@ -205,9 +205,14 @@ _FOUR = [Pointer(four, "rmiiim", value=False) for four in (_four_products, _four
 _COLUMN = Pointer(_metric_column, "irmim", value=False)
 
 
-def addresses(metric: int, dtype: Any) -> tuple[int, int, int]:
-    """Where a metric's compiled parts are, in the order of a kernel record's fields."""
-    return _TILE.address(dtype), _FOUR[metric].address(dtype), _COLUMN.address(dtype)
+def one_row(dtype: Any) -> int:
+    """Address of what takes a row alone."""
+    return _TILE.address(dtype)
+
+
+def four_rows(metric: int, dtype: Any) -> tuple[int, int]:
+    """Addresses of what takes four rows together: with all points, and with one that has changed."""
+    return _FOUR[metric].address(dtype), _COLUMN.address(dtype)
 
 
 @inlined
