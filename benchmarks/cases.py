@@ -87,7 +87,14 @@ class Case:
         """
         learner = copy.deepcopy(self.started)
         self.copies.append(learner)
+        self.pass_over()
         return lambda: learner.learn(self.X, self.y)
+
+    def pass_over(self) -> None:
+        """Make a copy of the learner that is not used. A large one empties the caches: so neither the learner nor its
+        floor finds there what it has just written, or read in the run before.
+        """
+        copy.deepcopy(self.started)
 
     @functools.cached_property
     def copies(self) -> deque[Learner]:

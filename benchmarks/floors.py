@@ -6,7 +6,6 @@ compared with. Arrays begin on cache lines, as the learners' do. Rescaling all c
 kept as one factor), nor is storing a point.
 """
 
-import copy
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -141,9 +140,7 @@ def words(name: str) -> str:
 
 
 def floor(case: Case) -> Callable[[], Bare]:
-    """The work that times a case's floor. A copy of the learner is made before, as before the learner's own run: a
-    large one empties the caches.
-    """
+    """The work that times a case's floor."""
     pieces = [piece.build(case) for piece in FLOORS[case.learner]]
 
     def run() -> None:
@@ -151,7 +148,7 @@ def floor(case: Case) -> Callable[[], Bare]:
             piece()
 
     def ready() -> Bare:
-        copy.deepcopy(case.started)
+        case.pass_over()
         return run
 
     return ready

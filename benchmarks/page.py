@@ -50,7 +50,7 @@ Machine: {results.machine}.
   that could not be had undisturbed is marked.
 - One thread and float32 unless said otherwise. One-thread figures are CPU seconds of the process; two threads,
   processes and commands are timed by the clock on the wall. Making the model is not timed, validating the rows is.
-  A copy of the model is made before every run, the floor's too: both find the caches in the same state.
+  A copy of the model that nobody uses is made before every run, the floor's too: both find the caches as it left them.
 - The base point of a learner: the papers' sizes ({BUDGET} points, or what the table says) on cod-rna, scaled to
   [-1, 1], in a random order. Sweeps change one thing at a time."""
 
