@@ -18,7 +18,7 @@ lint: $(VENV)/.ready
 
 check: lint test
 
-# About 40 minutes on a quiet machine; PARTS="fogd budgets" measures some of it, --help lists them. KERNELSTREAM_DATA as below.
+# About 20 minutes on a quiet machine; PARTS="fogd budgets" measures some of it, --help lists them. KERNELSTREAM_DATA as below.
 bench: $(VENV)/.ready
 	$(RUN)/python -m benchmarks $(PARTS)
 
