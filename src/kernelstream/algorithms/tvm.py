@@ -173,34 +173,52 @@ def merge_nearest(record, state, scratch):
 
 
 @inlined
+def improve(state, C, i, here):
+    """Move the dual variables of point i, where f is `here`, to their best values, alpha- first; return what its
+    coefficient changes by.
+    """
+    dual, inverse, least, most = state.dual, state.inverse[i], C * state.share[0, i], C * state.share[1, i]
+    fall = min(max((1.0 + here) * inverse, -dual[0, i]), least - dual[0, i])
+    rise = min(max((1.0 - here) * inverse + fall, -dual[1, i]), most - dual[1, i])
+    # At its bound, a variable is exactly its bound.
+    dual[0, i] = least if fall == least - dual[0, i] else dual[0, i] + fall
+    dual[1, i] = most if rise == most - dual[1, i] else dual[1, i] + rise
+    state.f.coef[0, i] = dual[1, i] - dual[0, i]
+    return rise - fall
+
+
+@inlined
 def ascend(record, state, low, high):
     """One sweep over the dual variables, each to its best value with the others fixed.
 
     A variable below its bound rises where its margin is below 1, one above 0 falls where it is above: those of a point
-    stay while f there is between `low` and `high`.
+    stay while f there is between `low` and `high`. f at all points follows two changes at a time.
     """
     n, at_points, C = state.f.size[()], state.at_points, record.aggressiveness
-    share, dual, inverse, coef = state.share, state.dual, state.inverse, state.f.coef[0]
+    share, dual = state.share, state.dual
     for i in range(n):
         rest = -1.0 if dual[0, i] > 0.0 else -math.inf
         low[i] = 1.0 if dual[1, i] < C * share[1, i] else rest
     for i in range(n):
         rest = 1.0 if dual[1, i] > 0.0 else math.inf
         high[i] = -1.0 if dual[0, i] < C * share[0, i] else rest
-    for i in range(n):
-        here = at_points[i]
-        if low[i] <= here <= high[i]:
+    i = 0
+    while i < n:
+        if low[i] <= at_points[i] <= high[i]:
+            i += 1
             continue
         row = state.gram[i]
-        negative = min(max(dual[0, i] + (1.0 + here) * inverse[i], 0.0), C * share[0, i])
-        fall = negative - dual[0, i]
-        here -= fall * row[i]
-        positive = min(max(dual[1, i] + (1.0 - here) * inverse[i], 0.0), C * share[1, i])
-        change = positive - dual[1, i] - fall
-        dual[0, i], dual[1, i] = negative, positive
-        coef[i] = positive - negative
+        change = improve(state, C, i, at_points[i])
+        i += 1
+        while i < n and low[i] <= at_points[i] + change * row[i] <= high[i]:
+            i += 1
+        other, second = row, 0.0
+        if i < n:
+            other = state.gram[i]
+            second = improve(state, C, i, at_points[i] + change * row[i])
+            i += 1
         for b in range(n):
-            at_points[b] += change * row[b]
+            at_points[b] = at_points[b] + change * row[b] + second * other[b]
 
 
 @evaluate.register(TVMRecord)
