@@ -192,7 +192,7 @@ def ascend(record, state, low, high):
     """One sweep over the dual variables, each to its best value with the others fixed.
 
     A variable below its bound rises where its margin is below 1, one above 0 falls where it is above: those of a point
-    stay while f there is between `low` and `high`. f at all points follows two changes at a time.
+    stay while f there is between `low` and `high`. f at all points follows two changes at a time: one waits.
     """
     n, at_points, C = state.f.size[()], state.at_points, record.aggressiveness
     share, dual = state.share, state.dual
@@ -202,23 +202,20 @@ def ascend(record, state, low, high):
     for i in range(n):
         rest = 1.0 if dual[1, i] > 0.0 else math.inf
         high[i] = -1.0 if dual[0, i] < C * share[0, i] else rest
-    i = 0
-    while i < n:
-        if low[i] <= at_points[i] <= high[i]:
-            i += 1
+    row, change, waits = state.gram[0], 0.0, False
+    for i in range(n):
+        here = at_points[i] + change * row[i]
+        if low[i] <= here <= high[i]:
             continue
-        row = state.gram[i]
-        change = improve(state, C, i, at_points[i])
-        i += 1
-        while i < n and low[i] <= at_points[i] + change * row[i] <= high[i]:
-            i += 1
-        other, second = row, 0.0
-        if i < n:
-            other = state.gram[i]
-            second = improve(state, C, i, at_points[i] + change * row[i])
-            i += 1
+        moved, other = improve(state, C, i, here), state.gram[i]
+        if waits:
+            for b in range(n):
+                at_points[b] = at_points[b] + change * row[b] + moved * other[b]
+            moved = 0.0
+        row, change, waits = other, moved, not waits
+    if waits:
         for b in range(n):
-            at_points[b] = at_points[b] + change * row[b] + second * other[b]
+            at_points[b] += change * row[b]
 
 
 @evaluate.register(TVMRecord)
