@@ -193,11 +193,16 @@ def figure(learner, ours, floor, **facts):
 
 
 def test_a_target_that_is_missed_is_named(tmp_path):
-    results = made_up(tmp_path, rbp=[figure("rbp", [1.9, 1.8], [1, 1])], tvm=[figure("tvm", [50, 60], [1, 1])])
-    every, _, _, near, *_ = verdicts(results)
+    sizes = [figure("rbp", [2.4, 2.6], [1, 1], budget=100), figure("rbp", [1.1, 1.1], [1, 1], budget=400)]
+    results = made_up(
+        tmp_path, rbp=[figure("rbp", [1.9, 1.8], [1, 1])], tvm=[figure("tvm", [50, 60], [1, 1])], budgets=sizes
+    )
+    every, _, _, budgets, near, *_ = verdicts(results)
     assert every.holds is False
     assert [miss.split(":")[0] for miss in every.misses] == ["tvm (cod-rna)"]
     assert "27x" in every.misses[0] or "28x" in every.misses[0]
+    assert budgets.holds is False and budgets.measured == "1 of 2; 1.10x to 2.50x"
+    assert budgets.misses[0].startswith("rbp, B = 100: 2.50x (2.40 to 2.60), 25 % above: what a row costs")
     assert near.holds is False, "1.85 is above 1.5"
     assert near.misses[0].startswith("rbp (cod-rna): 1.85x (1.80 to 1.90), 23 % above")
 
