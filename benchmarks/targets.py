@@ -28,13 +28,12 @@ WHY = {
 }
 
 
-FROM_TEXT = ": one thread alone reads the first block and decomposes NOGD's Gram matrix, 7 and 16 of 113 ms"
+FROM_TEXT = ": one thread alone reads the first block, and decomposes NOGD's Gram matrix"
 COMPILED = {
-    "cold": ": the loop over the rows takes 1.7 s to compile, the products with the map 1.0 s, four others 0.5 s",
+    "cold": ": most of it goes into compiling the loop over the rows and the products with the map",
     "warm": "",
 }
 OTHERWISE = "what a row costs whatever the size: calls through pointers, the loss, the step"
-SMALL = 400  # points; with fewer, that is where the time goes
 
 
 class Verdict(NamedTuple):
@@ -74,8 +73,7 @@ def _each(
 
 def _missed(label: str, found: tuple[Record, Spread], most: float, of_floor: bool) -> str:
     record, value = found
-    small = record.get("budget", SMALL) < SMALL
-    why = (OTHERWISE if small else WHY.get(record["learner"], OTHERWISE)) if of_floor else ""
+    why = WHY.get(record["learner"], OTHERWISE) if of_floor else ""
     by = f"{100 * (value.median / most - 1):.0f} % above" if value.median < 3 * most else f"{value.median / most:.0f}x"
     return f"{label}: {times(value)}, {by}{f': {why}' if why else ''}{_disturbed(record)}"
 

@@ -12,7 +12,7 @@ from ._compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
 from .rows import Row, row_of
 from .state import ModelFileError
-from .tiles import DOT, FEATURES, MANHATTAN, TILE, apply_formula, four_metrics, kernel_tile, metric_column
+from .tiles import DOT, MANHATTAN, STRETCH, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together
 
@@ -115,11 +115,11 @@ def kernel_rows(kernel, f, block, start, stop, spread, row, out):
     t = start
     if block.shared == 1 and block.indices.shape[0] == d:
         t = stop - (stop - start) % ROWS
-    for begin in range(0, d, FEATURES):
+    for begin in range(0, d, STRETCH):
         for r in range(start, t, ROWS):
             values = block.values[block.indptr[r] : block.indptr[r + ROWS]]
             rows = out[r - start : r - start + ROWS]
-            four_metrics(kernel, values, f.points, n, begin, min(begin + FEATURES, d), rows)
+            four_metrics(kernel, values, f.points, n, begin, min(begin + STRETCH, d), rows)
     for r in range(start, t):
         for lo in range(0, n, TILE):
             apply_formula(kernel, out[r - start, lo : min(lo + TILE, n)])

@@ -15,7 +15,7 @@ from .expansion import dot
 from .kernels import Kernel
 from .state import aligned
 from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
-from .tiles import add_four, products, whole
+from .tiles import add_four, full_vectors, products
 
 PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
@@ -102,7 +102,7 @@ def _multiply(shared, indptr, indices, values, start, n, matrix, out):
     fours = n // 4 * 4 if shared == 1 else 0
     for lo in range(0, matrix.shape[1], COLUMNS):
         hi = min(lo + COLUMNS, matrix.shape[1])
-        even = whole(hi - lo)
+        even = full_vectors(hi - lo)
         for first in range(0, indices.shape[0] if fours > 0 else 0, FEATURES):
             for i in range(0, fours, 4):
                 t = start + i

@@ -17,11 +17,11 @@ TILE = 1024
 
 # Many dense rows meet the points this many features at a time: what is read of the points stays in the second-level
 # cache for the next rows.
-FEATURES = 128
+STRETCH = 128
 
 
 @inlined
-def whole(n):
+def full_vectors(n):
     """n without what is left over by vectors of 16.
 
     The compiler sees that it is a multiple of 16 and makes no loop for the rest, for which it would keep sixteen
@@ -145,7 +145,7 @@ def _four_metrics(metric, sum_of, values, points, size, begin, end, out):
         if begin == 0:
             for j in range(hi - lo):
                 s0[j] = s1[j] = s2[j] = s3[j] = 0
-        even = whole(hi - lo)
+        even = full_vectors(hi - lo)
         first = begin
         while first + 4 <= end:
             z0, z1 = points[first, lo:hi], points[first + 1, lo:hi]

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
-from threadpoolctl import threadpool_limits
 
-from .cores import available
+from .cores import available, one_blas_thread
 from .evaluate import prequential
 from .learner import Learner
 from .metrics import default_metrics, metrics_from
@@ -163,7 +162,7 @@ def _measured(work: _Work, question: _Question) -> _Answer:
     learner = Learner(spec, work.task, seed=work.seed, grow_features=growing, threads=1)
     start = time.perf_counter()
     try:
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             source = ArraySource(work.X[:rows], work.y[:rows])
             trace = prequential(learner, source, metrics=metrics_from([work.metric], work.task), checkpoints=())
     except FloatingPointError:

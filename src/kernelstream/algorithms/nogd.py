@@ -18,14 +18,13 @@ Symbols: B budget, k rank, eta learning_rate, lambda regularization, epsilon thr
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from .. import expansion
 from .._compile import call_for_effect
+from ..cores import one_blas_thread
 from ..engine import Common, Shape, common, evaluate, lift, step
 from ..expansion import Expansion, KernelRow
 from ..features import PRODUCTS, descend, evaluate_linear, shrink
@@ -35,9 +34,6 @@ from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..parameters import whole
 from ..state import ModelFileError
 from ._descent import Descent, DescentRecord, take_slope
-
-# Looking for libraries takes a fifth of the time of an eigen-decomposition of 400 points.
-_blas = cache(lambda: ThreadpoolController().select(user_api="blas"))
 
 TOGETHER = 32  # rows whose kernel values wait for their products with the map, in the caches; a multiple of 4
 
@@ -120,7 +116,7 @@ class NOGD(Descent):
 
     def _nystrom(self, f: Expansion) -> tuple[np.ndarray, np.ndarray]:
         """D_k^(-1/2) V_k' and D_k^(1/2) V_k', with zero rows where the Gram matrix has fewer than k eigenvalues."""
-        with _blas().limit(limits=1):  # more threads than idle cores make this many times slower
+        with one_blas_thread():
             values, vectors = np.linalg.eigh(gram_matrix(self.kernel, f))
         values, vectors = values[::-1][: self.rank], vectors[:, ::-1][:, : self.rank]
         kept = values > values[0] * len(vectors) * np.finfo(f.points.dtype).eps

@@ -177,14 +177,14 @@ def improve(state, C, i, here):
     """Move the dual variables of point i, where f is `here`, to their best values, alpha- first; return what its
     coefficient changes by.
     """
-    dual, inverse, least, most = state.dual, state.inverse[i], C * state.share[0, i], C * state.share[1, i]
-    fall = min(max((1.0 + here) * inverse, -dual[0, i]), least - dual[0, i])
-    rise = min(max((1.0 - here) * inverse + fall, -dual[1, i]), most - dual[1, i])
+    dual, inverse, minus, plus = state.dual, state.inverse[i], C * state.share[0, i], C * state.share[1, i]
+    first = min(max((1.0 + here) * inverse, -dual[0, i]), minus - dual[0, i])
+    second = min(max((1.0 - here) * inverse + first, -dual[1, i]), plus - dual[1, i])
     # At its bound, a variable is exactly its bound.
-    dual[0, i] = least if fall == least - dual[0, i] else dual[0, i] + fall
-    dual[1, i] = most if rise == most - dual[1, i] else dual[1, i] + rise
+    dual[0, i] = minus if first == minus - dual[0, i] else dual[0, i] + first
+    dual[1, i] = plus if second == plus - dual[1, i] else dual[1, i] + second
     state.f.coef[0, i] = dual[1, i] - dual[0, i]
-    return rise - fall
+    return second - first
 
 
 @inlined

@@ -1,7 +1,8 @@
 """Correctly rounded m * 10^p for integers m below 10^18, where one product of doubles is not enough.
 
-10^p is held as four doubles of 21 bits each, m as two halves of 32: their products are exact, and so is their sum up
-to a rest far below the last bit. Where that rest could still turn the rounding, the answer is "not sure" (Ziv's test).
+10^p is held as four doubles of 21 bits each, m as two halves of 32: their products are exact, fused into a sum or not,
+and so is their sum up to a rest far below the last bit. Where that rest could still turn the rounding, the answer is
+"not sure" (Ziv's test).
 """
 
 from fractions import Fraction
