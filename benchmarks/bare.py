@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kernelstream._compile import call_for_effect, compiled, reduction
-from kernelstream.elementary import exp
-from kernelstream.gram import backward, forward
+from kernelstream.numerics.compile import call_for_effect, compiled, reduction
+from kernelstream.numerics.elementary import exp
+from kernelstream.numerics.gram import backward, forward
 
 TILE = 1024
 STEPS = 30  # of a golden section search to the eighth digit

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from kernelstream.datasets import open_dataset
+from kernelstream.sources.datasets import open_dataset
 
 # covtype is read as far as this; a run is never longer.
 MOST_ROWS = 100_000

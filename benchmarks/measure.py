@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelstream._compile import compiled
+from kernelstream.numerics.compile import compiled
 
 # A work is called to get ready, and gives what is timed.
 Work = Callable[[], Callable[[], Any]]

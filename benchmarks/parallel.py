@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from kernelstream import Learner, Multiclass, OnlineKernelClassifier, make
-from kernelstream.experiments import Repetition, repeated
+from kernelstream.evaluate.experiments import Repetition, repeated
+from kernelstream.evaluate.tune import tune
 from kernelstream.kernels import Gaussian
 from kernelstream.sources import ArraySource, ReadAhead, open_source
+from kernelstream.sources.survey import survey
 from kernelstream.sources.writers import convert
-from kernelstream.survey import survey
-from kernelstream.tune import tune
 
 from .cases import Case, base_parameters
 from .data import Data, real

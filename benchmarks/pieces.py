@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kernelstream.features import SINCOS
-from kernelstream.merging import table
-from kernelstream.state import aligned
+from kernelstream.engine.state import aligned
+from kernelstream.numerics.features import SINCOS
+from kernelstream.numerics.pairs import table
 
 from . import bare
 from .cases import Case, margins

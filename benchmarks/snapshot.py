@@ -141,8 +141,12 @@ def main(verb: str, file: str, *only: str) -> int:
         Path(file).write_text(json.dumps(now, indent=0))
         print(f"{len(now)} cases written to {file}")
         return 0
-    before = {name: kept for name, kept in json.loads(Path(file).read_text()).items() if name.split()[0] in (only or SPECS)}
-    changed = {name: parts for name in {**before, **now} if (parts := differing(before.get(name, {}), now.get(name, {})))}
+    before = {
+        name: kept for name, kept in json.loads(Path(file).read_text()).items() if name.split()[0] in (only or SPECS)
+    }
+    changed = {
+        name: parts for name in {**before, **now} if (parts := differing(before.get(name, {}), now.get(name, {})))
+    }
     for name, parts in changed.items():
         print(f"{name}: {', '.join(parts)}")
     print(f"{len(now) - len(changed)} of {len(before)} cases are the same, bit for bit")

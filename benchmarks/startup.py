@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from kernelstream import ALGORITHMS
-from kernelstream.datasets import fetch
-from kernelstream.features import SINCOS
-from kernelstream.gram import backward, forward
+from kernelstream.numerics.features import SINCOS
+from kernelstream.numerics.gram import backward, forward
 from kernelstream.sources import open_source
+from kernelstream.sources.datasets import fetch
 from kernelstream.sources.writers import convert
 
 from . import bare

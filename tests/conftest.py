@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from kernelstream import cores
+from kernelstream.engine import cores
 
 # The same examples on every run: a failure is a change of ours, never of the dice.
 settings.register_profile("laws", deadline=None, derandomize=True, max_examples=60)

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 
 from kernelstream import Binary, Learner, Multiclass, Pegasos, Regression, laws
 from kernelstream.algorithms.avm import AVM, surely_inside
-from kernelstream.budgets import first_largest
 from kernelstream.kernels import Gaussian, Laplacian, Matern
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks
 from kernelstream.laws.examples import stream
 from kernelstream.losses import BINARY, MULTICLASS, REGRESSION
+from kernelstream.numerics.budgets import first_largest
 from kernelstream.reference import avm as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.sources import open_source

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
-from kernelstream import BOGD, OGD, Binary, Learner, Multiclass, Regression, laws, rng
-from kernelstream._compile import compiled
+from kernelstream import BOGD, OGD, Binary, Learner, Multiclass, Regression, laws
 from kernelstream.algorithms.bogd import draw_slot, find_chances
 from kernelstream.kernels import Gaussian
+from kernelstream.numerics import rng
+from kernelstream.numerics.compile import compiled
 from kernelstream.reference.bogd import probabilities
 from test_papers import authors_rows
 

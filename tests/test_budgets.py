@@ -22,20 +22,20 @@ from kernelstream import (
     Projectron,
     Regression,
 )
-from kernelstream._compile import compiled
 from kernelstream.algorithms.forgetron import psi, shrinkage
-from kernelstream.budgets import best_partner, merge_pair, project_out
-from kernelstream.expansion import from_points, kernel_row, kernel_values, stored
-from kernelstream.gram import factor, gram_matrix
+from kernelstream.engine.state import ModelFileError
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.algorithms import equals_its_reference
 from kernelstream.laws.cases import Case
 from kernelstream.laws.examples import stream
-from kernelstream.merging import best_h, table
+from kernelstream.numerics.budgets import best_partner, merge_pair, project_out
+from kernelstream.numerics.compile import compiled
+from kernelstream.numerics.expansion import from_points, kernel_row, kernel_values, stored
+from kernelstream.numerics.gram import factor, gram_matrix
+from kernelstream.numerics.pairs import best_h, table
+from kernelstream.numerics.rows import spread
 from kernelstream.reference.kernels import matrix
-from kernelstream.rows import spread
-from kernelstream.state import ModelFileError
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(0)) / X.std(0)

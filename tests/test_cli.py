@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS, FOGD, Learner, Multiclass, __version__
 from kernelstream.cli import app
-from kernelstream.evaluate import prequential
+from kernelstream.evaluate.run import prequential
+from kernelstream.evaluate.settings import FAMILIES, flat, spec_from
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
 from kernelstream.losses import Huber
 from kernelstream.schedules import InverseSqrt
-from kernelstream.settings import FAMILIES, flat, spec_from
 from kernelstream.sources import Shuffled, fit_scaling, open_source
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "COLUMNS": "100"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kernelstream
-from kernelstream import _compile
+from kernelstream.numerics import compile as _compile
 
 PACKAGE = Path(kernelstream.__file__).parent
 

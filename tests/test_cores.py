@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kernelstream import FOGD, NOGD, OGD, Binary, Learner, Multiclass, Regression, cores, make
+from kernelstream import FOGD, NOGD, OGD, Binary, Learner, Multiclass, Regression, make
 from kernelstream.algorithms import _expansion
+from kernelstream.engine import cores
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.algorithms import everything_shared
@@ -223,7 +224,7 @@ def test_a_process_that_ends_does_the_rest_alone():
     code = """
 import atexit, numpy as np
 from kernelstream import Learner, Binary
-from kernelstream.cores import ask
+from kernelstream.engine.cores import ask
 from kernelstream.sources import ArraySource, ReadAhead
 ask(int).result()
 X, y = np.random.default_rng(0).normal(size=(3000, 8)), np.resize([-1, 1], 3000)

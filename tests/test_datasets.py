@@ -10,9 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from kernelstream import datasets
-from kernelstream.datasets import DATASETS, Dataset, Split, at_hand, fetch, find, open_dataset
-from kernelstream.sources import open_source
+from kernelstream.sources import datasets, open_source
+from kernelstream.sources.datasets import DATASETS, Dataset, Split, at_hand, fetch, find, open_dataset
 
 CONTENT = b"1 1:0.5 3:2\n-1 2:7\n" * 50_000
 PACKED = lzma.compress(CONTENT, preset=0) + lzma.compress(bytes(0)) * 4000  # big enough to be cut into pieces

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import kernelstream
-from kernelstream import elementary
-from kernelstream._compile import compiled
+from kernelstream.numerics import elementary
+from kernelstream.numerics.compile import compiled
 
 EXP_ULP = 1.25  # units in the last place of the result
 SINCOS_EPS = 0.8  # units in the last place of 1 (machine epsilon), absolute

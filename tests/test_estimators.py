@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream
 from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron
+from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Laplacian
-from kernelstream.state import leaves
 
 # scikit-learn expects the same of its SGD estimators: an online learner that sees a row twice takes two steps, which is
 # not one step of twice the length, and a row of weight 0 still counts as a round.

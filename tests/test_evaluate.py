@@ -12,12 +12,12 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import ALGORITHMS, FOGD, Binary, Learner, Multiclass, Regression, make
-from kernelstream.evaluate import SETTLING_ROWS, prequential, spaced_rows
+from kernelstream.evaluate.run import SETTLING_ROWS, prequential, spaced_rows
+from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import MSE, RMSE, Metric, MistakeRate
-from kernelstream.settings import spec_from
 from kernelstream.sources import ArraySource, LibsvmSource, SourceError, fit_scaling, open_source
-from kernelstream.survey import survey
+from kernelstream.sources.survey import survey
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("KERNELSTREAM_DATA", ROOT.parent / "shared" / "data"))
@@ -311,9 +311,9 @@ MEASURED = """
 import json, resource, sys
 from kernelstream import Learner
 from kernelstream.evaluate import prequential
-from kernelstream.settings import spec_from
+from kernelstream.evaluate.settings import spec_from
 from kernelstream.sources import open_source
-from kernelstream.survey import survey
+from kernelstream.sources.survey import survey
 
 def peak():
     bytes_per_unit = 1 if sys.platform == "darwin" else 1024

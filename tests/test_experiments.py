@@ -13,13 +13,13 @@ import pytest
 from sklearn.linear_model import SGDClassifier
 
 from kernelstream import Binary, Learner, make
-from kernelstream.evaluate import Run, follow, prequential
-from kernelstream.experiments import Repetition, holdout, judged, repeated, summarized
+from kernelstream.evaluate.experiments import Repetition, holdout, judged, repeated, summarized
+from kernelstream.evaluate.models import OwnModel
+from kernelstream.evaluate.run import Run, follow, prequential
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import AUC, MistakeRate
-from kernelstream.models import OwnModel
 from kernelstream.sources import ArraySource, Shuffled, open_source
-from kernelstream.survey import survey
+from kernelstream.sources.survey import survey
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT / "src")}

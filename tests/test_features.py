@@ -7,16 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import FOGD, Binary, Learner, Multiclass
-from kernelstream.features import random_map
+from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian, Matern, Polynomial
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.losses import Hinge
+from kernelstream.numerics.features import random_map
+from kernelstream.numerics.structured import GROUP, signs
 from kernelstream.reference import fogd as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.reference.features import frequencies
-from kernelstream.settings import spec_from
-from kernelstream.structured import GROUP, signs
 
 BEYOND = GROUP + 476  # features or components: a second group, a second block
 SPEC = FOGD(kernel=Gaussian(gamma=0.002), n_components=BEYOND, map="structured", learning_rate=0.5, loss="hinge")

@@ -25,8 +25,8 @@ from kernelstream.sources import ArraySource, SourceError, open_file
 from kernelstream.sources.columns import ColumnOptions
 from kernelstream.sources.delimited import DelimitedSource
 from kernelstream.sources.formats import FORMATS, SUFFIXES
+from kernelstream.sources.survey import survey
 from kernelstream.sources.writers import convert
-from kernelstream.survey import survey
 
 ROOT = Path(__file__).parents[1]
 COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")

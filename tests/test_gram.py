@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelstream import gram
 from kernelstream.kernels import KERNELS, Gaussian, Linear
 from kernelstream.laws.examples import example_kernels, sparse_rows
 from kernelstream.laws.kernels import dictionary
+from kernelstream.numerics import gram
 from kernelstream.reference.kernels import matrix
 
 CAPACITY = 14

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelstream import NOGD, OGD, Binary, Learner
-from kernelstream.elementary import exp
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
@@ -28,8 +27,9 @@ from kernelstream.laws.agreement import KERNEL_ROUNDING
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.laws.kernels import kernel_rows
 from kernelstream.losses import BINARY
+from kernelstream.numerics.elementary import exp
+from kernelstream.numerics.tiles import TILE
 from kernelstream.reference.kernels import matrix
-from kernelstream.tiles import TILE
 
 DTYPES = ["float32", "float64"]
 EXAMPLES = example_kernels()

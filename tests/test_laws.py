@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, Multiclass, Perceptron, Regression, laws
 from kernelstream import algorithms as table
-from kernelstream._compile import INTERPRETED
 from kernelstream.algorithms import _expansion
 from kernelstream.algorithms._skeleton import Skeleton
 from kernelstream.kernels import KERNELS, Gaussian, Kernel, Polynomial
@@ -18,6 +17,7 @@ from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.losses import BINARY, LOSSES, MULTICLASS, REGRESSION, Hinge, Logistic, Loss
+from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
 
 SPECS = {**ALGORITHMS, "fogd, structured map": FOGD(map="structured"), "skeleton": Skeleton()}

@@ -7,10 +7,10 @@ from river import linear_model, tree
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
 from kernelstream import Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, make
-from kernelstream.evaluate import prequential, side_by_side
+from kernelstream.evaluate.models import SklearnModel, as_model
+from kernelstream.evaluate.run import prequential, side_by_side
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import AUC, LogLoss, MistakeRate
-from kernelstream.models import SklearnModel, as_model
 from kernelstream.sources import ArraySource, OnlineScaling, open_source
 
 TASKS = {"binary": Binary([0.0, 1.0]), "multiclass": Multiclass([0.0, 1.0, 2.0]), "regression": Regression()}

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 from kernelstream import TVM, Binary, Learner
 from kernelstream.kernels import Gaussian, Linear, Polynomial
-from kernelstream.neighbours import (
+from kernelstream.numerics.neighbours import (
     LOWEST,
     follow,
     look_around,

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from kernelstream import Binary, Learner
-from kernelstream.evaluate import prequential
+from kernelstream.evaluate.run import prequential
 from kernelstream.report.page import write_page
 from kernelstream.report.plots import DARK, LIGHT
 from kernelstream.sources import ArraySource

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 from kernelstream import OGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, laws
-from kernelstream import expansion as ex
 from kernelstream.algorithms.polk import POLK, prune, take_in
-from kernelstream.engine import Shape
-from kernelstream.gram import gram_matrix
+from kernelstream.engine.contract import Shape
+from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Polynomial
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import TASKS, stream
 from kernelstream.losses import BINARY, MULTICLASS, REGRESSION, as_loss
+from kernelstream.numerics import expansion as ex
+from kernelstream.numerics.gram import gram_matrix
 from kernelstream.reference import losses as reference_losses
 from kernelstream.reference import polk as reference
 from kernelstream.reference.kernels import matrix
 from kernelstream.schedules import InverseSqrt, InverseTime, as_schedule
 from kernelstream.sources import Multidist, open_source
-from kernelstream.state import ModelFileError, leaves
 
 GAUSSIAN = Gaussian(gamma=0.3)
 ROOT_OF_ROUNDING = 1e-7  # a squared distance that should be 0 is a sum of numbers around 1 to 100, each rounded

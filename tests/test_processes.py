@@ -12,7 +12,7 @@ import pytest
 from joblib import Parallel, delayed
 from scipy.sparse import csr_array
 
-from kernelstream.processes import Processes
+from kernelstream.evaluate.processes import Processes
 
 ROOT = Path(__file__).parents[1]
 
@@ -98,10 +98,10 @@ def test_classes_of_a_script_reach_the_workers():
 from dataclasses import dataclass
 import numpy as np
 from kernelstream import OGD
-from kernelstream.experiments import Repetition, repeated
+from kernelstream.evaluate.experiments import Repetition, repeated
 from kernelstream.kernels import Gaussian
 from kernelstream.sources import ArraySource
-from kernelstream.survey import survey
+from kernelstream.sources.survey import survey
 
 @dataclass
 class Mine(Gaussian):

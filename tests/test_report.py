@@ -16,8 +16,9 @@ import pytest
 from rich.console import Console
 
 from kernelstream import ALGORITHMS, Binary, Learner, Regression
-from kernelstream.demo import DATA_SETS, LEARNERS, run_demo
-from kernelstream.evaluate import Checkpoint, Trace, prequential
+from kernelstream.cli.demo import DATA_SETS, LEARNERS, run_demo
+from kernelstream.evaluate.run import Checkpoint, Trace, prequential
+from kernelstream.evaluate.settings import described
 from kernelstream.report import words
 from kernelstream.report.live import ProgressLine
 from kernelstream.report.page import write_page
@@ -32,7 +33,6 @@ from kernelstream.report.tables import (
     run_table,
     traces_table,
 )
-from kernelstream.settings import described
 from kernelstream.sources import ArraySource
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}

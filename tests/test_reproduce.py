@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS
 from kernelstream.cli import app
-from kernelstream.datasets import DATASETS
+from kernelstream.evaluate.settings import spec_from
 from kernelstream.papers import ItemError, find, items, names
 from kernelstream.papers.items import DataSet, Item, Published
 from kernelstream.papers.pages import comma_separated, markdown, write_page, write_result
@@ -31,7 +31,7 @@ from kernelstream.papers.results import (
 )
 from kernelstream.papers.rows import SEED_OF_TUNED_ROWS, load, orders
 from kernelstream.papers.running import run_item
-from kernelstream.settings import spec_from
+from kernelstream.sources.datasets import DATASETS
 from kernelstream.sources.generators import GENERATED
 
 EVERY = names()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernelstream
-from kernelstream import rng
+from kernelstream.numerics import rng
 
 # splitmix64 with seed 1234567, as published with the reference implementation (Vigna; also Rosetta Code).
 PUBLISHED = [

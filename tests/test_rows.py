@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from kernelstream import FOGD, NOGD, OGD, Binary, Learner
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
-from kernelstream.rows import DENSE_SHARE, LARGEST, as_matrix, filled, n_rows, to_block
+from kernelstream.numerics.rows import DENSE_SHARE, LARGEST, as_matrix, filled, n_rows, to_block
 
 N = 40
 rng = np.random.default_rng(0)

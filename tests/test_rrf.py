@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, laws
 from kernelstream.algorithms.rrf import RRF, WIDEST
+from kernelstream.engine.state import ModelFileError
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import reference_loss
@@ -17,7 +18,6 @@ from kernelstream.reference import rrf as reference
 from kernelstream.report.plots import write_widths
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources import open_source
-from kernelstream.state import ModelFileError
 
 GAUSSIAN = Gaussian(gamma=0.3)
 SELECTED = laws.selection(RRF())

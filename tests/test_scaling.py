@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import FOGD, OGD, Binary, Learner, Regression
-from kernelstream import state as model_files
-from kernelstream.evaluate import prequential
+from kernelstream.engine import state as model_files
+from kernelstream.engine.state import ModelFileError
+from kernelstream.evaluate.run import prequential
 from kernelstream.kernels import Gaussian
 from kernelstream.sources import ArraySource, Scaling, fit_scaling, open_source
 from kernelstream.sources.transform import ONLINE, OnlineScaling, scaling_from
-from kernelstream.state import ModelFileError
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.normal([5.0, -1e3, 0.0, 2.0], [2.0, 1e-2, 1e4, 0.0], size=(200, 4))

@@ -5,17 +5,17 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import ALGORITHMS, Learner, laws
-from kernelstream._compile import compiled
 from kernelstream.algorithms import make
-from kernelstream.budgets import remove
-from kernelstream.expansion import Expansion, blend, empty, kernel_row, move, store, stored
 from kernelstream.kernels import Gaussian, Laplacian, Linear
 from kernelstream.laws import algorithms as algorithm_laws
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.examples import Stream, labels
-from kernelstream.lists import COMPLETE
 from kernelstream.losses import BINARY
-from kernelstream.rows import Row, spread
+from kernelstream.numerics.budgets import remove
+from kernelstream.numerics.compile import compiled
+from kernelstream.numerics.expansion import Expansion, blend, empty, kernel_row, move, store, stored
+from kernelstream.numerics.lists import COMPLETE
+from kernelstream.numerics.rows import Row, spread
 
 WIDTH = 160
 POINTS = [name for name in ALGORITHMS if name not in ("fogd", "rrf")]

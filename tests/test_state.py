@@ -17,10 +17,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 import kernelstream
 from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression
+from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Matern
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources.transform import Scaling
-from kernelstream.state import ModelFileError, leaves
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(0)) / X.std(0)

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 import scipy.sparse as sp
 
-from kernelstream.cores import ask, available
+from kernelstream.engine.cores import ask, available
 from kernelstream.sources import (
     ArraySource,
     ChainedSource,

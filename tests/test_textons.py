@@ -5,9 +5,9 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
-from kernelstream import datasets
 from kernelstream.papers import textons
 from kernelstream.papers.textons import WINDOW, brodatz_rows, filter_bank, texton_rows
+from kernelstream.sources import datasets
 
 SMALL = {"n_textons": 12, "n_train": 300, "n_test": 100}
 

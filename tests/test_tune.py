@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
-from kernelstream.evaluate import prequential
-from kernelstream.settings import flat, spec_from
+from kernelstream.evaluate.run import prequential
+from kernelstream.evaluate.settings import flat, spec_from
+from kernelstream.evaluate.space import space
+from kernelstream.evaluate.tune import DIVERGED, FINISHED, HALVED, plan, read_config, subset, tune, write_config
 from kernelstream.sources import ArraySource, LibsvmSource, Shuffled, open_source
-from kernelstream.space import space
-from kernelstream.tune import DIVERGED, FINISHED, HALVED, plan, read_config, subset, tune, write_config
 
 TASKS = {
     "digits": Multiclass(np.arange(10.0)),

@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from . import state as model_files
 from .algorithms import as_algorithm
-from .engine import Algorithm
+from .engine import state as model_files
+from .engine.contract import Algorithm
 from .learner import Learner
 from .losses import as_loss
 from .tasks import Classification, Regression, Task, classification

@@ -16,14 +16,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
-from . import rng
-from ._compile import Pointer
-from .elementary import exp
+from .numerics import rng
+from .numerics.compile import Pointer
+from .numerics.elementary import exp
+from .numerics.tiles import DOT as DOT
+from .numerics.tiles import MANHATTAN as MANHATTAN
+from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
+from .numerics.tiles import four_rows, one_row
 from .parameters import Parameters, at_least, one_of, positive, whole
-from .tiles import DOT as DOT
-from .tiles import MANHATTAN as MANHATTAN
-from .tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .tiles import four_rows, one_row
 
 # What a key's random numbers are for.
 _FREQUENCY, _MIXTURE, SIGNS = range(3)

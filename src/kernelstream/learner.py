@@ -9,18 +9,18 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from . import state as model_files
 from . import tasks
 from .algorithms import as_algorithm
-from .cores import DEFAULT_THREADS
-from .engine import Algorithm, Shape
+from .engine import state as model_files
+from .engine.contract import Algorithm, Shape
+from .engine.cores import DEFAULT_THREADS
+from .engine.runner import Runner
+from .engine.state import ModelFileError, leaves, on_lines
 from .losses import as_loss
+from .numerics.rows import Block, as_matrix, filled, n_rows, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
-from .rows import Block, as_matrix, filled, n_rows, to_block
-from .running import Runner
 from .sources.transform import OnlineScaling, Scaling, scaling_from
-from .state import ModelFileError, leaves, on_lines
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")

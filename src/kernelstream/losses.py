@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ._compile import Pointer, call_for_value, inlined
+from .numerics.compile import Pointer, call_for_value, inlined
 from .parameters import Parameters, at_least, positive
 
 BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._compile import inlined
+from .numerics.compile import inlined
 from .parameters import Parameters, positive
 
 

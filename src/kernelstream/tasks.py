@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .losses import BINARY, MULTICLASS, REGRESSION
-from .rows import LARGEST
+from .numerics.rows import LARGEST
 
 # Up to so many labels are looked up one by one: a call of NumPy costs more than that.
 _FEW = 16

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
-from .._compile import inlined
-from ..engine import Algorithm
+from ..engine.contract import Algorithm
 from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..numerics.compile import inlined
 from ..parameters import at_least, positive
 from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
 

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from .._compile import compiled, inlined
-from ..budgets import project_out, spread_over
-from ..engine import Common, Shape, common
-from ..expansion import KernelRow
-from ..gram import backward, factor, forward, gram_matrix, grow, inverse_diagonal
+from ..engine.contract import Common, Shape, common
+from ..engine.state import ModelFileError
 from ..kernels import Kernel
-from ..rows import Spread, spread
-from ..state import ModelFileError
+from ..numerics import expansion
+from ..numerics.budgets import project_out, spread_over
+from ..numerics.compile import compiled, inlined
+from ..numerics.expansion import KernelRow
+from ..numerics.gram import backward, factor, forward, gram_matrix, grow, inverse_diagonal
+from ..numerics.rows import Spread, spread
 
 ROUNDING = {"float32": 3e-5, "float64": 1e-12}
 

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from ..budgets import within
-from ..engine import Algorithm, Common, Shape, common
-from ..expansion import Expansion, KernelRow
-from ..rows import Spread, spread
-from ..state import restored
+from ..engine.contract import Algorithm, Common, Shape, common
+from ..engine.state import restored
+from ..numerics import expansion
+from ..numerics.budgets import within
+from ..numerics.expansion import Expansion, KernelRow
+from ..numerics.rows import Spread, spread
 
 FIRST_CAPACITY = 256
 

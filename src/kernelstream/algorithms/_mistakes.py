@@ -7,7 +7,6 @@ term added is learning_rate * u k(x, .). `slope` gives -u.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .._compile import inlined
 from ..kernels import KernelRecord
 from ..losses import (
     BINARY,
@@ -20,6 +19,7 @@ from ..losses import (
     any_slope,
     slope,
 )
+from ..numerics.compile import inlined
 from ..parameters import at_least, positive, whole
 from ._expansion import ExpansionAlgorithm
 

@@ -11,10 +11,10 @@ with the hinge (classification) or the epsilon-insensitive loss (regression) l a
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .. import expansion
-from .._compile import inlined
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, EpsilonInsensitive, Hinge, Loss, LossRecord, slope
+from ..numerics import expansion
+from ..numerics.compile import inlined
 from ..parameters import at_least, positive
 from ._expansion import ExpansionAlgorithm
 

@@ -9,10 +9,10 @@ that are equal in size stay so to the last bit, which a rule that looks for the 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
-from .. import expansion
-from .._compile import inlined
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..numerics import expansion
+from ..numerics.compile import inlined
 from ..parameters import positive
 from ._expansion import ExpansionAlgorithm
 

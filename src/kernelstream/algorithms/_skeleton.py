@@ -17,10 +17,10 @@ To add an algorithm:
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .. import expansion
-from ..engine import evaluate, step
+from ..engine.contract import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import REGRESSION, LossRecord, Squared, slope
+from ..numerics import expansion
 from ..parameters import positive
 from ._expansion import ExpansionAlgorithm
 

@@ -38,17 +38,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from .._compile import compiled, inlined
-from ..budgets import any_above, first_largest
-from ..engine import Common, Shape, common, evaluate, step
-from ..expansion import Expansion, KernelRow, dot
-from ..gram import gram_matrix
+from ..engine.contract import Common, Shape, common, evaluate, step
+from ..engine.state import restored
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
+from ..numerics import expansion, rng
+from ..numerics.budgets import any_above, first_largest
+from ..numerics.compile import compiled, inlined
+from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.gram import gram_matrix
+from ..numerics.rows import Spread, complete_row, spread
 from ..parameters import at_least, one_of, positive
-from ..rows import Spread, complete_row, spread
-from ..state import restored
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 CELLS = ("sphere", "rectangle")

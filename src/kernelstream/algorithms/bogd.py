@@ -34,14 +34,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from .._compile import compiled, inlined, reduction
-from ..budgets import PIECE, largest, oldest_slot, random_slot
-from ..engine import Common, Shape, common, evaluate, step
-from ..expansion import Expansion, KernelRow, dot
-from ..gram import gram_matrix
+from ..engine.contract import Common, Shape, common, evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..numerics import expansion, rng
+from ..numerics.budgets import PIECE, largest, oldest_slot, random_slot
+from ..numerics.compile import compiled, inlined, reduction
+from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.gram import gram_matrix
 from ..parameters import one_of, positive, whole
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm

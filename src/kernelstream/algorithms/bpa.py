@@ -24,16 +24,24 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from .._compile import inlined
-from ..budgets import first_largest, negative_squares, spread_over, within
-from ..engine import Common, Shape, evaluate, step
-from ..expansion import Expansion, KernelRow
-from ..gram import backward, factor, gram_matrix, grow
-from ..neighbours import Neighbours, Search, check_neighbours, follow, look_around, no_neighbours, room_to_search
+from ..engine.contract import Common, Shape, evaluate, step
+from ..engine.state import ModelFileError
+from ..numerics import expansion
+from ..numerics.budgets import first_largest, negative_squares, spread_over, within
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion, KernelRow
+from ..numerics.gram import backward, factor, gram_matrix, grow
+from ..numerics.neighbours import (
+    Neighbours,
+    Search,
+    check_neighbours,
+    follow,
+    look_around,
+    no_neighbours,
+    room_to_search,
+)
+from ..numerics.rows import Spread
 from ..parameters import one_of, whole
-from ..rows import Spread
-from ..state import ModelFileError
 from ._dictionary import (
     DictionaryScratch,
     check_factor,

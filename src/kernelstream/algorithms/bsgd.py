@@ -24,9 +24,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from .._compile import inlined
-from ..budgets import (
+from ..engine.contract import Shape, evaluate, step
+from ..kernels import Gaussian
+from ..numerics import expansion, rng
+from ..numerics.budgets import (
     first_largest,
     merge_with_best,
     oldest_slot,
@@ -35,11 +36,10 @@ from ..budgets import (
     smallest_slot,
     within,
 )
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
-from ..gram import factor
-from ..kernels import Gaussian
-from ..merging import table
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion
+from ..numerics.gram import factor
+from ..numerics.pairs import table
 from ..parameters import one_of, whole
 from ._dictionary import (
     DictionaryScratch,

@@ -19,12 +19,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from .._compile import inlined
-from ..budgets import first_largest, within
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
-from ..gram import gram_matrix
+from ..engine.contract import Shape, evaluate, step
+from ..numerics import expansion
+from ..numerics.budgets import first_largest, within
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion
+from ..numerics.gram import gram_matrix
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from ..budgets import smallest_slot
-from ..engine import Common, Shape, common, evaluate, lift, step
-from ..expansion import Expansion, KernelRow, dot
-from ..features import (
+from ..engine.contract import Common, Shape, common, evaluate, lift, step
+from ..numerics import expansion
+from ..numerics.budgets import smallest_slot
+from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.features import (
     PLAIN,
     FourierMap,
     FourierRecord,
@@ -32,8 +32,8 @@ from ..features import (
     random_features,
     widened,
 )
+from ..numerics.rows import Block, Spread, spread
 from ..parameters import whole
-from ..rows import Block, Spread, spread
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 

@@ -21,8 +21,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, lift, step
-from ..features import (
+from ..engine.contract import Common, Shape, common, evaluate, lift, step
+from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..numerics.features import (
     MAPS,
     PLAIN,
     STRUCTURED,
@@ -39,9 +40,8 @@ from ..features import (
     shrink,
     widened,
 )
-from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..numerics.structured import StructuredMap
 from ..parameters import one_of, whole
-from ..structured import StructuredMap
 from ._descent import Descent, DescentRecord, take_slope
 
 

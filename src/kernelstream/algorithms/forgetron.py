@@ -23,12 +23,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from .._compile import inlined
-from ..budgets import oldest_slot
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
+from ..engine.contract import Shape, evaluate, step
 from ..losses import REGRESSION
+from ..numerics import expansion
+from ..numerics.budgets import oldest_slot
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 

@@ -22,12 +22,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from ..budgets import oldest_slot
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
+from ..engine.contract import Shape, evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_loss, slope
+from ..numerics import expansion
+from ..numerics.budgets import oldest_slot
+from ..numerics.expansion import Expansion
 from ..parameters import at_least, positive, whole
 from ._expansion import ExpansionAlgorithm
 

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from ..budgets import project_out, smallest_slot, within
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
-from ..gram import factor
+from ..engine.contract import Shape, evaluate, step
+from ..engine.state import ModelFileError, restored
+from ..numerics import expansion, rng
+from ..numerics.budgets import project_out, smallest_slot, within
+from ..numerics.expansion import Expansion
+from ..numerics.gram import factor
 from ..parameters import at_least, whole
-from ..state import ModelFileError, restored
 from ._dictionary import (
     DictionaryScratch,
     add_or_spread,

@@ -14,10 +14,10 @@ Symbols: eta learning_rate, lambda regularization, epsilon threshold.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .. import expansion
-from ..engine import evaluate, step
+from ..engine.contract import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..numerics import expansion
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
 

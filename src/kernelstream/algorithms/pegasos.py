@@ -12,8 +12,8 @@ Symbols: lambda regularization.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from .. import expansion
-from ..engine import evaluate, step
+from ..engine.contract import evaluate, step
+from ..numerics import expansion
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 

@@ -33,17 +33,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from .._compile import compiled
-from ..budgets import first_largest, negative_squares, random_slot, spread_over
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
-from ..gram import backward, factor, grow
+from ..engine.contract import Shape, evaluate, step
+from ..engine.state import ModelFileError, copied, restored
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
+from ..numerics import expansion, rng
+from ..numerics.budgets import first_largest, negative_squares, random_slot, spread_over
+from ..numerics.compile import compiled
+from ..numerics.expansion import Expansion
+from ..numerics.gram import backward, factor, grow
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
-from ..state import ModelFileError, copied, restored
 from ._descent import Descent, DescentRecord
 from ._dictionary import (
     DictionaryScratch,

@@ -21,12 +21,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from ..budgets import spread_over
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
-from ..gram import backward, factor, grow
+from ..engine.contract import Shape, evaluate, step
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
+from ..numerics import expansion
+from ..numerics.budgets import spread_over
+from ..numerics.expansion import Expansion
+from ..numerics.gram import backward, factor, grow
 from ..parameters import at_least
 from ._dictionary import (
     DictionaryScratch,

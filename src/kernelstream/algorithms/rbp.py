@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion, rng
-from ..budgets import random_slot
-from ..engine import Shape, evaluate, step
-from ..expansion import Expansion
+from ..engine.contract import Shape, evaluate, step
+from ..numerics import expansion, rng
+from ..numerics.budgets import random_slot
+from ..numerics.expansion import Expansion
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 

@@ -25,17 +25,17 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import expansion
-from .._compile import inlined
-from ..budgets import largest
-from ..engine import Common, Shape, common, evaluate, step
-from ..expansion import Expansion, KernelRow, dot
-from ..gram import gram_matrix
+from ..engine.contract import Common, Shape, common, evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
-from ..neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
+from ..numerics import expansion
+from ..numerics.budgets import largest
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.gram import gram_matrix
+from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
+from ..numerics.rows import Spread, spread
 from ..parameters import positive, whole
-from ..rows import Spread, spread
 from ._expansion import ExpansionAlgorithm
 
 

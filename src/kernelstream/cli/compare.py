@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 
 from .. import __version__
-from ..evaluate import Trace, side_by_side
-from ..experiments import Repetition, repeated
-from ..interrupts import Interrupts
+from ..evaluate.experiments import Repetition, repeated
+from ..evaluate.interrupts import Interrupts
+from ..evaluate.run import Trace, side_by_side
+from ..evaluate.settings import spec_from
 from ..report.live import ProgressLine
 from ..report.tables import traces_table
-from ..settings import spec_from
 from . import options as o
 from .opening import (
     ahead,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ..interrupts import Interrupts
+from ..evaluate.interrupts import Interrupts
 from ..report import words
 from ..report.live import ProgressLine
 from . import options as o
@@ -47,8 +47,8 @@ def datasets(
 
     KERNELSTREAM_DATA names a directory that has them; the others are fetched when they are first used.
     """
-    from ..datasets import at_hand
     from ..report.tables import datasets_table
+    from ..sources.datasets import at_hand
 
     rows = at_hand()
     if as_json:

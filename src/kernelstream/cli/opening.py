@@ -9,13 +9,13 @@ import numpy as np
 from rich.console import Console
 
 from .. import ALGORITHMS
-from ..engine import Algorithm
+from ..engine.contract import Algorithm
+from ..evaluate.models import Model, OwnModel
+from ..evaluate.settings import spec_from
 from ..learner import Learner
 from ..metrics import Metric, metrics_from
-from ..models import Model, OwnModel
-from ..settings import spec_from
 from ..sources import ReadAhead, Shuffled, Source, open_source
-from ..survey import AUTO, Survey, survey
+from ..sources.survey import AUTO, Survey, survey
 from ..tasks import Task
 from .options import UNLABELLED
 from .others import other

@@ -14,7 +14,7 @@ import typer
 
 from ..learner import DTYPES
 from ..sources.base import DEFAULT_BLOCK_ROWS
-from ..survey import AUTO, SCALES, TASKS, UNSCALED
+from ..sources.survey import AUTO, SCALES, TASKS, UNSCALED
 
 BAD_INPUT, INTERRUPTED = 2, 130
 STDOUT = "-"

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..models import Model, Shown, as_model
+from ..evaluate.models import Model, Shown, as_model
 from ..sources import Matrix, OnlineScaling, Scaling
-from ..survey import Survey
+from ..sources.survey import Survey
 from ..tasks import Classification
 
 

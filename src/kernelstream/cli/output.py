@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from .. import __version__
-from ..evaluate import Trace
+from ..evaluate.run import Trace
 from .options import STDOUT, check_writable
 
 PREQUENTIAL = "Every row was predicted before it was learned from."

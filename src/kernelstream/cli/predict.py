@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ..interrupts import Interrupts
+from ..evaluate.interrupts import Interrupts
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..report import words

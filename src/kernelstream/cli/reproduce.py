@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..evaluate import Trace
-from ..interrupts import Interrupts
+from ..evaluate.interrupts import Interrupts
+from ..evaluate.run import Trace
 from . import options as o
 from .opening import say
 

@@ -9,18 +9,18 @@ import typer
 from rich.console import Console
 
 from .. import __version__
-from ..engine import Algorithm
-from ..evaluate import Run, Trace, follow
-from ..experiments import Repetition, holdout, repeated, summarized
-from ..interrupts import Interrupts
+from ..engine.contract import Algorithm
+from ..evaluate.experiments import Repetition, holdout, repeated, summarized
+from ..evaluate.interrupts import Interrupts
+from ..evaluate.models import OwnModel
+from ..evaluate.run import Run, Trace, follow
+from ..evaluate.settings import spec_from
 from ..learner import Learner
-from ..models import OwnModel
 from ..report import words
 from ..report.live import ProgressLine
 from ..report.tables import run_table, traces_table
-from ..settings import spec_from
 from ..sources import LabelledBlock, Source
-from ..survey import Survey
+from ..sources.survey import Survey
 from . import options as o
 from .opening import ahead, chosen_metrics, learner, opened, refuse_a_second_pass, row_orders, say, surveyed
 from .output import PREQUENTIAL, Outputs

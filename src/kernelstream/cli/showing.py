@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 from .. import ALGORITHMS
+from ..evaluate.settings import described
 from ..report.tables import algorithms_table
-from ..settings import described
 from .options import errors_in_one_line
 
 
@@ -34,7 +34,7 @@ def demo(
 
     Writes report.html and curve.png.
     """
-    from ..demo import run_demo
+    from .demo import run_demo
 
     with errors_in_one_line():
         run_demo(output, Console())

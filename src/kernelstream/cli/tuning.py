@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from ..interrupts import Interrupts
+from ..evaluate.interrupts import Interrupts
 from ..metrics import default_metrics
 from ..report import words
 from ..report.live import ProgressLine
@@ -47,9 +47,9 @@ def tune(
     algorithm's own parameters are searched; sizes (budget, n_components, rank) stay as they are. A setting is judged by
     its mistakes before learning from each row.
     """
-    from ..tune import Trial, write_config
-    from ..tune import subset as chosen
-    from ..tune import tune as search
+    from ..evaluate.tune import Trial, write_config
+    from ..evaluate.tune import subset as chosen
+    from ..evaluate.tune import tune as search
 
     with o.errors_in_one_line():
         o.check_writable(out)
@@ -103,7 +103,7 @@ def _shown(settings: Sequence[str]) -> str:
 
 def from_config(path: Path, request: dict[str, Any], context: typer.Context) -> dict[str, Any]:
     """What a command was asked for, where the command line does not say so taken from a configuration file."""
-    from ..tune import read_config
+    from ..evaluate.tune import read_config
 
     config = read_config(path)
     sources = {name: context.get_parameter_source(name) for name in request}

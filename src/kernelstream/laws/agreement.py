@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.state import leaves
 from ..learner import Learner
-from ..state import leaves
 
 # What rounding may do to a stream's scores, relative to the largest. Every round adds a few units in the last place, so
 # N_ROWS rounds of 40 units each are allowed in float32; float64 has room to spare and is held to 1e-9.

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import cores, engine
-from .._compile import INTERPRETED, specialisations
 from ..algorithms import make
-from ..engine import Algorithm
+from ..engine import contract as engine
+from ..engine import cores
+from ..engine.contract import Algorithm
+from ..engine.state import leaves
 from ..learner import DTYPES, Learner
 from ..losses import MULTICLASS, REGRESSION
-from ..state import leaves
+from ..numerics.compile import INTERPRETED, specialisations
 from ..tasks import Multiclass
 from .agreement import (
     N_ROWS,

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import expansion
-from .._compile import compiled
 from ..kernels import Kernel
 from ..learner import DTYPES
 from ..losses import REGRESSION
+from ..numerics import expansion
+from ..numerics.compile import compiled
+from ..numerics.rows import as_matrix, row_of, spread, to_block
+from ..numerics.tiles import TILE
 from ..parameters import from_json
-from ..rows import as_matrix, row_of, spread, to_block
-from ..tiles import TILE
 from .agreement import KERNEL_ROUNDING, require, require_close
 from .examples import sparse_rows, stream
 

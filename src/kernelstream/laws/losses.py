@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._compile import compiled
 from ..losses import BINARY, MULTICLASS, Loss, slope
+from ..numerics.compile import compiled
 from .agreement import require, require_close
 from .kernels import parameters_survive_json
 

@@ -7,10 +7,10 @@ from functools import partial
 import numpy as np
 
 from ..algorithms import ALGORITHMS
+from ..engine.state import leaves
 from ..kernels import Gaussian, Kernel
 from ..learner import Learner
 from ..losses import BINARY, MULTICLASS, as_loss
-from ..state import leaves
 from ..tasks import Binary, Classification, Multiclass, Task
 from .agreement import (
     N_ROWS,

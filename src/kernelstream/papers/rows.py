@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .. import datasets
-from ..evaluate import stacked
+from ..evaluate.run import stacked
 from ..losses import BINARY, REGRESSION
-from ..sources import Matrix, open_source
+from ..sources import Matrix, datasets, open_source
 from ..tasks import Binary, Multiclass, Regression, Task
 from .items import DataSet, ItemError
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import ALGORITHMS
-from ..engine import Algorithm
-from ..evaluate import Checkpoint, Trace
-from ..experiments import Repetition, holdout, repeated
+from ..engine.contract import Algorithm
+from ..evaluate.experiments import Repetition, holdout, repeated
+from ..evaluate.run import Checkpoint, Trace
+from ..evaluate.settings import spec_from
 from ..learner import Learner
 from ..metrics import METRICS
-from ..settings import spec_from
 from ..sources import ArraySource, Shuffled
-from ..survey import Survey
+from ..sources.survey import Survey
 from .items import DataSet, Entrant, Item
 from .results import Cell, Result
 from .rows import Missing, Rows, load, orders

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .. import rng
 from ..losses import Squared, as_loss
+from ..numerics import rng
 from .kernels import matrix
 
 

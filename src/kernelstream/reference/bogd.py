@@ -5,7 +5,7 @@ clipping="all": all by one factor.
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from ..schedules import as_schedule
 from .kernels import matrix
 

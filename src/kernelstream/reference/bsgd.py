@@ -4,7 +4,7 @@ its best partner.
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from .kernels import matrix
 
 ROUNDING = 1e-12
@@ -51,7 +51,7 @@ def merged(gamma, S, b, m):
     """Terms m and n become one at n's place; n loses least among those that agree with m (looked up), h by search
     on the pair.
     """
-    from ..merging import RATIOS, VALUES, table
+    from ..numerics.pairs import RATIOS, VALUES, table
 
     k = np.exp(-gamma * ((S - S[m]) ** 2).sum(axis=1))
     size, inner = np.sqrt((b**2).sum(axis=1)), b @ b[m]

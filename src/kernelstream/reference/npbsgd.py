@@ -4,7 +4,7 @@ smallest term is projected.
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from .kernels import matrix
 
 ROUNDING = 1e-12

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from ..schedules import as_schedule
 from .kernels import matrix
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from .kernels import matrix
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from ..evaluate.settings import flat
 from ..learner import Learner
-from ..settings import flat
 from ..tasks import Classification, Multiclass
 from . import words
 from .plots import LIGHT, styled, write_widths

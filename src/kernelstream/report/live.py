@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ..evaluate import Trace
+from ..evaluate.run import Trace
 from ..sources import Source
 from . import words
 from .runs import Run, by_source

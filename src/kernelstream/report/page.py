@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
-from ..evaluate import Trace
+from ..evaluate.run import Trace
 from . import words
 from .plots import DARK, DASHES, LIGHT, NARROW, PROMINENT, WIDE, Ink, course_svg, curve_svg, curve_title
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Run, best, by_source, metric_names

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from ..evaluate import Trace
+from ..evaluate.run import Trace
 from . import words
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
 

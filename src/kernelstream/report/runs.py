@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..evaluate import Checkpoint, Trace
+from ..evaluate.run import Checkpoint, Trace
 from . import words
 
 ROWS, SECONDS = "rows", "learning time"

@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..evaluate import Checkpoint, Trace
+from ..evaluate.run import Checkpoint, Trace
 from . import words
 from .runs import Run, by_source, metric_names
 

@@ -53,7 +53,7 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     `open_file` says what `options` there are for files.
     """
     # The data sets' files are opened by this package.
-    from ..datasets import DATASETS, open_dataset
+    from .datasets import DATASETS, open_dataset
 
     name = os.fspath(path)
     place = Path(name)

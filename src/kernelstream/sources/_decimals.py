@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._compile import compiled
+from ..numerics.compile import compiled
 
 MANTISSA_LIMIT = 10**18
 POWER_LIMIT = 64

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compile import compiled
+from ..numerics.compile import compiled
 from ._decimals import MANTISSA_LIMIT, decimal
 
 _NEWLINE, _PLUS, _MINUS, _POINT, _COLON = b"\n+-.:"

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from .. import rng
+from ..numerics import rng
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, positive
 
 _MEANS, _ROWS, _AXES = range(3)  # what a seed's numbers are for

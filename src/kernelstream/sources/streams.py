@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ..cores import ask
+from ..engine.cores import ask
 from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
 from .formats import FORMATS, SUFFIXES, open_file
 

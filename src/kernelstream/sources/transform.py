@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from .._compile import compiled, inlined
-from ..rows import LARGEST
+from ..numerics.compile import compiled, inlined
+from ..numerics.rows import LARGEST
 from .base import DEFAULT_BLOCK_ROWS, ArraySource, DerivedSource, LabelledBlock, Matrix, Source, as_csr, positive
 
 KINDS = ("minmax", "standard")

@@ -5,12 +5,12 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from .algorithms import ALGORITHMS, make
-from .engine import Algorithm
-from .kernels import KERNELS
-from .losses import LOSSES
-from .parameters import Parameters
-from .schedules import SCHEDULES
+from ..algorithms import ALGORITHMS, make
+from ..engine.contract import Algorithm
+from ..kernels import KERNELS
+from ..losses import LOSSES
+from ..parameters import Parameters
+from ..schedules import SCHEDULES
 
 # The parameters whose values are specs themselves, and what those are called.
 FAMILIES: dict[str, dict[str, type[Parameters]]] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from ._compile import MOST_THREADS
+from ..numerics.compile import MOST_THREADS
 
 # Blocks of fewer chunks are run in one go.
 FEWEST_CHUNKS = 4

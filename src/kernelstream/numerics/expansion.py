@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import inlined, reduction
+from ..engine.state import ModelFileError
+from .compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
 from .rows import Row, row_of
-from .state import ModelFileError
 from .tiles import DOT, MANHATTAN, STRETCH, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together

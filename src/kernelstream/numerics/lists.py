@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import inlined
+from .compile import inlined
 
 # At most one in LISTED_SHARE features is listed: the lists then take at most a quarter of the room of the points in
 # float32. In narrow points they save nothing.

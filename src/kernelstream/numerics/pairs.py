@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ._compile import compiled, inlined
+from .compile import compiled, inlined
 
 RATIOS, VALUES = 128, 128  # grid of r in [0, 1] and of k in [0, 1]
 _STEPS = 50  # halving an interval of 1/8 so often reaches the last bits; following lines takes a dozen

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from .cores import available, one_blas_thread
-from .evaluate import prequential
-from .learner import Learner
-from .metrics import default_metrics, metrics_from
+from ..engine.cores import available, one_blas_thread
+from ..learner import Learner
+from ..metrics import default_metrics, metrics_from
+from ..sources import ArraySource, LabelledBlock, Matrix, Source
+from ..tasks import Task
 from .processes import Processes
+from .run import prequential
 from .settings import spec_from
-from .sources import ArraySource, LabelledBlock, Matrix, Source
 from .space import drawn, space
-from .tasks import Task
 
 FACTOR = 3
 # Fewer rows than this say little about a setting.

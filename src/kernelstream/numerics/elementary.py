@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ._compile import by_precision
+from .compile import by_precision
 
 f4 = np.float32
 f8 = np.float64

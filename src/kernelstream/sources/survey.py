@@ -14,20 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from .losses import BINARY, MULTICLASS, REGRESSION
-from .sources import (
-    ArraySource,
-    ChainedSource,
-    LabelledBlock,
-    OnlineScaling,
-    Scaling,
-    Source,
-    StandardInput,
-    fit_scaling,
-)
-from .sources.base import DerivedSource
-from .sources.transform import ONLINE
-from .tasks import Binary, Multiclass, Regression, Task, classification
+from ..losses import BINARY, MULTICLASS, REGRESSION
+from ..tasks import Binary, Multiclass, Regression, Task, classification
+from . import ArraySource, ChainedSource, LabelledBlock, OnlineScaling, Scaling, Source, StandardInput, fit_scaling
+from .base import DerivedSource
+from .transform import ONLINE
 
 AUTO = "auto"
 TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)

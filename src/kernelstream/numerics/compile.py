@@ -34,7 +34,7 @@ _OPTIONS = {"fastmath": _CONTRACT, "error_model": "numpy", "_nrt": False}
 
 
 def _source_digest() -> str:
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(str(path.relative_to(root)).encode())

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..numerics.compile import direct
+from ..numerics.rows import Block
 from . import cores
-from ._compile import direct
-from .engine import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
-from .rows import Block
+from .contract import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
 from .state import on_lines
 
 

@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from . import rng
-from ._compile import by_precision, compiled, inlined
+from .compile import by_precision, compiled, inlined
 from .expansion import ROWS, Expansion, blend, move, square, taken
 from .gram import backward, inverse_diagonal, shrink
 from .lists import close_gap, shift_points
-from .merging import best_h, looked_up_loss
+from .pairs import best_h, looked_up_loss
 
 PIECE = 64  # values that are looked through together
 

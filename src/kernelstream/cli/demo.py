@@ -8,17 +8,17 @@ import numpy as np
 from rich.console import Console
 from rich.live import Live
 
-from . import __version__
-from .algorithms import ALGORITHMS
-from .evaluate import Trace, prequential
-from .learner import Learner
-from .metrics import default_metrics
-from .report.page import write_page
-from .report.plots import write_curves
-from .report.tables import traces_table
-from .settings import spec_from
-from .sources import Shuffled, open_source
-from .survey import survey
+from .. import __version__
+from ..algorithms import ALGORITHMS
+from ..evaluate.run import Trace, prequential
+from ..evaluate.settings import spec_from
+from ..learner import Learner
+from ..metrics import default_metrics
+from ..report.page import write_page
+from ..report.plots import write_curves
+from ..report.tables import traces_table
+from ..sources import Shuffled, open_source
+from ..sources.survey import survey
 
 LEARNERS = ("fogd", "nogd", "ogd", "perceptron", "rbp", "bpa-s", "bsgd-m")
 DATA_SETS = ("digits", "breast-cancer", "diabetes")

@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .learner import Learner
-from .metrics import LABELS, PROBABILITIES, SCORES
+from ..learner import Learner
+from ..metrics import LABELS, PROBABILITIES, SCORES
+from ..sources import Matrix
+from ..sources.transform import OnlineScaling
+from ..tasks import Classification, Task
 from .settings import flat
-from .sources import Matrix
-from .sources.transform import OnlineScaling
-from .tasks import Classification, Task
 
 Shown: TypeAlias = dict[str, np.ndarray]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ._compile import compiled, inlined
+from .compile import compiled, inlined
 
 # Squares of features are summed in float32: (1e15)^2 times a million features is still finite there.
 LARGEST = 1e15

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import Pointer, call_for_effect, inlined
+from .compile import Pointer, call_for_effect, inlined
 
 DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
 

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from ._compile import compiled, reduction
+from ..kernels import Kernel
+from .compile import compiled, reduction
 from .expansion import Expansion, dot, from_points, kernel_row, kernel_values
-from .kernels import Kernel
 from .rows import Spread, complete_row
 
 

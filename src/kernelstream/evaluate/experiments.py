@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .cores import available
-from .engine import Algorithm
-from .evaluate import Checkpoint, Trace, prequential, settled_blocks
+from ..engine.contract import Algorithm
+from ..engine.cores import available
+from ..learner import Learner
+from ..metrics import Metric, default_metrics
+from ..sources import LabelledBlock, Shuffled, Source
+from ..sources.survey import Survey
+from ..tasks import Classification, Task
 from .interrupts import uninterrupted
-from .learner import Learner
-from .metrics import Metric, default_metrics
 from .models import Model, as_model
 from .processes import Processes
-from .sources import LabelledBlock, Shuffled, Source
-from .survey import Survey
-from .tasks import Classification, Task
+from .run import Checkpoint, Trace, prequential, settled_blocks
 
 
 def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
+from ..metrics import Metric, default_metrics
+from ..sources import LabelledBlock, Matrix, Source
+from ..sources.survey import survey
+from ..tasks import Classification, Task
 from .interrupts import uninterrupted
-from .metrics import Metric, default_metrics
 from .models import Model, Shown, as_model
-from .sources import LabelledBlock, Matrix, Source
-from .survey import survey
-from .tasks import Classification, Task
 
 # What gamma="scale" and its like are settled on.
 SETTLING_ROWS = 4096

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..kernels import SIGNS, Kernel
 from . import rng
-from ._compile import Pointer, inlined
-from .kernels import SIGNS, Kernel
+from .compile import Pointer, inlined
 
 # p: features of a group, components of a block. Cost per component is 3 log2(p) additions for every p features begun.
 GROUP = 1024

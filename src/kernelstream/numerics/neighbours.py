@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import compiled, inlined
+from ..engine.state import ModelFileError
 from .budgets import first_largest, largest
-from .state import ModelFileError
+from .compile import compiled, inlined
 
 # Below every kernel value; finite, so that it can be kept in a model file.
 LOWEST = float(np.finfo(np.float64).min)

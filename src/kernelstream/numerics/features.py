@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._compile import Pointer, by_record, call_for_effect, inlined, reduction
+from ..engine.state import aligned
+from ..kernels import Kernel
+from .compile import Pointer, by_record, call_for_effect, inlined, reduction
 from .elementary import sincos
 from .expansion import dot
-from .kernels import Kernel
-from .state import aligned
 from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
 from .tiles import add_four, full_vectors, products
 

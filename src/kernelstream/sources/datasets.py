@@ -16,9 +16,9 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
-from .sources.base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, Source
-from .sources.formats import open_file
-from .sources.streams import ChainedSource
+from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, Source
+from .formats import open_file
+from .streams import ChainedSource
 
 _CHUNK_BYTES = 2**18
 _TIMEOUT_SECONDS = 30.0

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from .algorithms._mistakes import MistakeDriven
-from .kernels import MANHATTAN
-from .losses import REGRESSION
+from ..algorithms._mistakes import MistakeDriven
+from ..kernels import MANHATTAN
+from ..losses import REGRESSION
+from ..tasks import Task
 from .settings import flat, spec_from
-from .tasks import Task
 
 _PAIRS = 500
 _MOST_DRAWS = 1000

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._compile import compiled
+from .compile import compiled
 
 u8 = np.uint64
 _GOLDEN = u8(0x9E3779B97F4A7C15)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ._compile import by_record, compiled
-from .kernels import Gaussian, Kernel
-from .parameters import Parameters
-from .rows import Spread, alone, row_of, spread
+from ..kernels import Gaussian, Kernel
+from ..numerics.compile import by_record, compiled
+from ..numerics.rows import Spread, alone, row_of, spread
+from ..parameters import Parameters
 from .state import restored
 
 # A chunk's lifted rows should stay in the second-level cache.
