@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kernelstream import ALGORITHMS
-from kernelstream.numerics.features import SINCOS
 from kernelstream.numerics.gram import backward, forward
+from kernelstream.numerics.lifts.fourier import SINCOS
 from kernelstream.sources import open_source
 from kernelstream.sources.datasets import fetch
 from kernelstream.sources.writers import convert

@@ -7,13 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import FOGD, Binary, Learner, Multiclass
+from kernelstream.engine import Shape
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian, Matern, Polynomial
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.losses import Hinge
-from kernelstream.numerics.features import random_map
-from kernelstream.numerics.structured import GROUP, signs
+from kernelstream.numerics.lifts import Fourier, Structured
+from kernelstream.numerics.lifts.structured import GROUP, signs
 from kernelstream.reference import fogd as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.reference.features import frequencies
@@ -204,11 +205,12 @@ def test_a_models_arrays_begin_on_a_cache_line(tmp_path):
         assert [array.ctypes.data % 64 for array in (one._state.weights, map.signs, map.scales)] == [0, 0, 0]
 
 
-def test_a_wider_map_holds_the_narrower():
-    for kind in ("plain", "structured"):
-        for n_components in (20, BEYOND):
-            narrow, wide = (
-                random_map(kind, Gaussian(gamma=1.0), 2, d, n_components, np.dtype("f8")) for d in (5, 1500)
-            )
-            for part, whole in zip(narrow, wide, strict=True):
-                assert np.array_equal(part, whole[: len(part)])
+@pytest.mark.parametrize("kind", [Fourier, Structured])
+@pytest.mark.parametrize("n_components", [20, BEYOND])
+def test_a_wider_map_holds_the_narrower_and_a_widened_one_is_the_wide(kind, n_components):
+    lift = kind(Gaussian(gamma=1.0), n_components)
+    shapes = [Shape(width, 1, 2, np.dtype("f8")) for width in (5, 1500)]
+    narrow, wide = (lift.map(shape) for shape in shapes)
+    for part, whole, later in zip(narrow[:-1], wide[:-1], lift.widened(narrow, shapes[1])[:-1], strict=True):
+        assert np.array_equal(part, whole[: len(part)])
+        assert np.array_equal(later, whole)

@@ -25,9 +25,6 @@ from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
 from .numerics.tiles import four_rows, one_row
 from .parameters import Parameters, at_least, one_of, positive, whole
 
-# What a key's random numbers are for.
-_FREQUENCY, _MIXTURE, SIGNS = range(3)
-
 
 class RowKernelRecord(NamedTuple):
     """What compiled code that takes every row alone sees of a kernel."""
@@ -145,7 +142,7 @@ class _Spectral(_Scaled):
     isotropic: ClassVar[bool] = True
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
-        keys = np.array([rng.key(seed, _FREQUENCY, int(f)) for f in features], np.uint64)
+        keys = np.array([rng.key(seed, rng.FREQUENCY, int(f)) for f in features], np.uint64)
         draws = self.draws(rng.uniform(keys[:, None], np.arange(n_components)))
         return draws * self._mixed(seed, n_components)
 
@@ -155,7 +152,7 @@ class _Spectral(_Scaled):
         return self._mixed(seed, n_components)
 
     def _mixed(self, seed: int, n_components: int) -> np.ndarray:
-        return self.mixture(rng.uniform(rng.key(seed, _MIXTURE), np.arange(n_components)))
+        return self.mixture(rng.uniform(rng.key(seed, rng.MIXTURE), np.arange(n_components)))
 
     def draws(self, uniforms: np.ndarray) -> np.ndarray:
         """Independent draws for (feature, component): standard normal unless said otherwise."""

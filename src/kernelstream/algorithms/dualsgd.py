@@ -17,29 +17,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, lift, step
 from ..numerics import expansion
 from ..numerics.budgets import smallest_slot
 from ..numerics.expansion import Expansion, KernelRow, dot
-from ..numerics.features import (
-    PLAIN,
-    FourierMap,
-    FourierRecord,
-    Lifted,
-    fourier_map,
-    fourier_record,
-    lifted,
-    random_features,
-    widened,
-)
+from ..numerics.lifts import Fourier, Lift, lift_rows
+from ..numerics.lifts.fourier import FourierMap, FourierRecord, Lifted
 from ..numerics.rows import Block, Spread, spread
 from ..parameters import whole
+from ._features import padded
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 
 class DualSGDRecord(NamedTuple):
     risk: RiskRecord
-    fourier: FourierRecord
+    lift: FourierRecord
     leaving: int
 
 
@@ -48,7 +40,6 @@ class DualSGDState(NamedTuple):
     t: np.ndarray  # rounds so far, 0-d
     map: FourierMap
     weights: np.ndarray  # (K, 2D)
-    seed: np.ndarray  # of the map, 0-d
 
 
 class DualSGDScratch(NamedTuple):
@@ -81,40 +72,39 @@ class DualSGD(RegularisedRisk):
     def capacity(self) -> int:
         return self.budget
 
+    @property
+    def lift(self) -> Lift:
+        return Fourier(self.kernel, self.n_components)
+
     def lower(self, task: str, dtype: Any) -> DualSGDRecord:
-        return DualSGDRecord(self.risk(task, dtype), fourier_record(dtype), min(self.leaving, self.budget))
+        return DualSGDRecord(self.risk(task, dtype), self.lift.record(dtype), min(self.leaving, self.budget))
 
     def init(self, shape: Shape) -> DualSGDState:
-        map = fourier_map(self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)
-        weights = np.zeros((shape.n_outputs, 2 * self.n_components), shape.dtype)
         f, t = super().init(shape)
-        return DualSGDState(f, t, map, weights, np.array(shape.seed, np.uint64))
+        weights = np.zeros((shape.n_outputs, self.lift.length(shape.width)), shape.dtype)
+        return DualSGDState(f, t, self.lift.map(shape), weights)
 
     def scratch(self, state: DualSGDState, shape: Shape) -> DualSGDScratch:
-        D, dtype = self.n_components, shape.dtype
-        desk = common(shape.width, shape.n_outputs, dtype, 2 * D)
+        desk = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
         return DualSGDScratch(
             desk,
             expansion.kernel_row(state.f),
-            lifted(PLAIN, desk.chunk, D, dtype),
-            spread(shape.width, dtype),
+            self.lift.lifted(state.map, desk.chunk),
+            spread(shape.width, shape.dtype),
             np.zeros(2, np.int64),
-            lifted(PLAIN, 1, D, dtype),
+            self.lift.lifted(state.map, 1),
         )
 
     def lifts_ahead(self, state: DualSGDState) -> bool:
         return True
 
     def grow(self, state: DualSGDState, shape: Shape) -> DualSGDState:
-        weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
-        weights[: len(state.weights)] = state.weights
-        map = widened(state.map, self.kernel, int(state.seed), shape.width)
-        return super().grow(state, shape)._replace(map=map, weights=weights)
+        weights = padded(state.weights, shape.n_outputs, self.lift.length(shape.width))
+        return super().grow(state, shape)._replace(map=self.lift.widened(state.map, shape), weights=weights)
 
     def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
         """Terms beyond the budget leave for the random features, the smallest first."""
-        if state.seed != other.seed:
-            raise ValueError(f"seed differs: {state.seed} and {other.seed}. Maps are equal only for equal seeds.")
+        self.lift.require_same(state.map, other.map)
         t = int(state.t) + int(other.t)
         mine, theirs = (1.0 - weight) * t / max(1, int(state.t)), weight * t / max(1, int(other.t))
         f = expansion.append(state.f, other.f, theirs)
@@ -133,7 +123,7 @@ class DualSGD(RegularisedRisk):
 
 @lift.register(DualSGDRecord)
 def _(record, state, scratch, block, start, stop):
-    random_features(record.fourier, state.map, block, start, stop, scratch.lifted)
+    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
 
 
 @evaluate.register(DualSGDRecord)
@@ -159,7 +149,7 @@ def _(record, state, scratch, x, target, weight, scores):
             s = expansion.stored(f, m, scratch.stored)
             scratch.bounds[1] = s.indices.shape[0]
             alone = Block(scratch.bounds, s.indices, s.values, 0)
-            random_features(record.fourier, state.map, alone, 0, 1, scratch.lifted_point)
+            lift_rows(record.lift, state.map, alone, 0, 1, scratch.lifted_point)
             for k in range(g.shape[0]):
                 share = f.coef[k, m] / components  # both z are short of a factor 1 / sqrt(D)
                 w, z = state.weights[k], scratch.lifted_point.z[0]

@@ -19,52 +19,26 @@ Symbols: D n_components, eta learning_rate, lambda regularization, epsilon thres
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from ..engine.contract import Common, Shape, common, evaluate, lift, step
+from ..engine import step
 from ..losses import BINARY, MULTICLASS, REGRESSION
-from ..numerics.features import (
-    MAPS,
-    PLAIN,
-    STRUCTURED,
-    FourierMap,
-    FourierRecord,
-    Lifted,
-    StructuredRecord,
-    descend,
-    evaluate_linear,
-    lifted,
-    map_record,
-    random_features,
-    random_map,
-    shrink,
-    widened,
-)
-from ..numerics.structured import StructuredMap
+from ..numerics.lifts import Fourier, Lift, Structured
+from ..numerics.linear import descend, shrink
 from ..parameters import one_of, whole
 from ._descent import Descent, DescentRecord, take_slope
+from ._features import FeatureAlgorithm, on_features
+
+LIFTS = {"plain": Fourier, "structured": Structured}
 
 
+@on_features
 class FOGDRecord(NamedTuple):
-    map: FourierRecord | StructuredRecord
+    lift: Any
     descent: DescentRecord
     square: float  # 1 / ||z||^2 when normalised, else 1
 
 
-class FOGDState(NamedTuple):
-    map: FourierMap | StructuredMap
-    weights: np.ndarray  # (K, 2D)
-    seed: np.ndarray  # of the map, 0-d
-    t: np.ndarray  # rounds so far, 0-d
-
-
-class FOGDScratch(NamedTuple):
-    common: Common
-    lifted: Lifted
-
-
 @dataclass
-class FOGD(Descent):
+class FOGD(Descent, FeatureAlgorithm):
     """Parameters of every gradient learner, and those of the features.
 
     n_components: how many frequencies are drawn; each gives a sine and a cosine.
@@ -74,7 +48,7 @@ class FOGD(Descent):
 
     n_components: int = 400
     normalize: bool = True
-    map: str = PLAIN
+    map: str = "plain"
 
     name: ClassVar[str] = "fogd"
     paper: ClassVar[str] = "Lu et al. 2016"
@@ -84,51 +58,19 @@ class FOGD(Descent):
     def check(self) -> None:
         super().check()
         whole(1, n_components=self.n_components)
-        one_of(MAPS, map=self.map)
+        one_of(tuple(LIFTS), map=self.map)
         if not self.kernel.shift_invariant:
             self.kernel.frequencies(0, range(0), self.n_components)
-        if self.map == STRUCTURED and not self.kernel.isotropic:
+        if self.map == "structured" and not self.kernel.isotropic:
             self.kernel.scales(0, 0)
+
+    @property
+    def lift(self) -> Lift:
+        return LIFTS[self.map](self.kernel, self.n_components)
 
     def lower(self, task: str, dtype: Any) -> FOGDRecord:
         square = 1.0 / self.n_components if self.normalize else 1.0
-        return FOGDRecord(map_record(self.map, dtype), self.descent(task, dtype), square)
-
-    def init(self, shape: Shape) -> FOGDState:
-        map = random_map(self.map, self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)
-        weights = np.zeros((shape.n_outputs, 2 * self.n_components), shape.dtype)
-        return FOGDState(map, weights, np.array(shape.seed, np.uint64), np.zeros((), np.int64))
-
-    def scratch(self, state: FOGDState, shape: Shape) -> FOGDScratch:
-        desk = common(shape.width, shape.n_outputs, shape.dtype, 2 * self.n_components)
-        return FOGDScratch(desk, lifted(self.map, desk.chunk, self.n_components, shape.dtype))
-
-    def lifts_ahead(self, state: FOGDState) -> bool:
-        return True
-
-    def grow(self, state: FOGDState, shape: Shape) -> FOGDState:
-        weights = np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
-        weights[: len(state.weights)] = state.weights
-        return state._replace(map=widened(state.map, self.kernel, int(state.seed), shape.width), weights=weights)
-
-    def size(self, state: FOGDState) -> int:
-        return int(state.weights.shape[1])
-
-    def merge(self, record: Any, state: FOGDState, other: FOGDState, weight: float) -> FOGDState:
-        if state.seed != other.seed:
-            raise ValueError(f"seed differs: {state.seed} and {other.seed}. Maps are equal only for equal seeds.")
-        weights = ((1.0 - weight) * state.weights + weight * other.weights).astype(state.weights.dtype)
-        return state._replace(weights=weights, t=state.t + other.t)
-
-
-@lift.register(FOGDRecord)
-def _(record, state, scratch, block, start, stop):
-    random_features(record.map, state.map, block, start, stop, scratch.lifted)
-
-
-@evaluate.register(FOGDRecord)
-def _(record, state, scratch, x, scores):
-    evaluate_linear(state.weights, scratch.lifted.z[x.place], scores)
+        return FOGDRecord(self.lift.record(dtype), self.descent(task, dtype), square)
 
 
 @step.register(FOGDRecord)

@@ -27,16 +27,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import ModelFileError
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
 from ..numerics.expansion import dot
-from ..numerics.features import SINCOS, FourierMap, descend, evaluate_linear, fourier_map, multiply_row, shrink, widened
+from ..numerics.lifts import Fourier, Lift
+from ..numerics.lifts.fourier import SINCOS, FourierMap
+from ..numerics.linear import descend, evaluate_linear, shrink
+from ..numerics.products import multiply_row
 from ..parameters import at_least, positive, whole
 from ..schedules import Schedule, ScheduleRecord, step_size
 from ._descent import Descent, DescentRecord, take_slope
+from ._features import FeatureAlgorithm
 
 # Frequencies to the thousandfold, with features of 1e15 and the rarest Cauchy draw (1e15), still fit float32.
 WIDEST = 1000.0
@@ -56,10 +60,9 @@ class RRFRecord(NamedTuple):
 
 class RRFState(NamedTuple):
     map: FourierMap
-    widths: np.ndarray  # (d,), what the map's frequencies are multiplied by; float64, because steps are small
     weights: np.ndarray  # (K, 2D)
-    seed: np.ndarray  # of the map, 0-d
     t: np.ndarray  # rounds so far, 0-d
+    widths: np.ndarray  # (d,), what the map's frequencies are multiplied by; float64, because steps are small
 
 
 class RRFScratch(NamedTuple):
@@ -71,7 +74,7 @@ class RRFScratch(NamedTuple):
 
 
 @dataclass
-class RRF(Descent):
+class RRF(Descent, FeatureAlgorithm):
     """Parameters of FOGD, and those of the widths.
 
     width_learning_rate: of the log-widths: a number, a schedule, or "auto" (0.001; 0.003 for many classes). With 0 the
@@ -109,11 +112,13 @@ class RRF(Descent):
         square = 1.0 / self.n_components if self.normalize else 1.0
         return RRFRecord(SINCOS.address(dtype), self.descent(task, dtype), widths, float(self.width_clip), square)
 
+    @property
+    def lift(self) -> Lift:
+        return Fourier(self.kernel, self.n_components)
+
     def init(self, shape: Shape) -> RRFState:
-        map = fourier_map(self.kernel, shape.seed, shape.width, self.n_components, shape.dtype)
-        weights = np.zeros((shape.n_outputs, 2 * self.n_components), shape.dtype)
-        seed, t = np.array(shape.seed, np.uint64), np.zeros((), np.int64)
-        return RRFState(map, np.ones(shape.width), weights, seed, t)
+        map, weights, t = super().init(shape)
+        return RRFState(map, weights, t, np.ones(shape.width))
 
     def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
         D, dtype = self.n_components, shape.dtype
@@ -121,11 +126,13 @@ class RRF(Descent):
         scaled, factors = np.zeros(shape.width, dtype), np.zeros(shape.width)
         return RRFScratch(desk, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
 
+    def lifts_ahead(self, state: RRFState) -> bool:
+        return False  # a row's features depend on the widths, which every row may change
+
     def grow(self, state: RRFState, shape: Shape) -> RRFState:
-        widths, weights = np.ones(shape.width), np.zeros((shape.n_outputs, state.weights.shape[1]), shape.dtype)
-        widths[: len(state.widths)], weights[: len(state.weights)] = state.widths, state.weights
-        map = widened(state.map, self.kernel, int(state.seed), shape.width)
-        return state._replace(map=map, widths=widths, weights=weights)
+        widths = np.ones(shape.width)
+        widths[: len(state.widths)] = state.widths
+        return super().grow(state, shape)._replace(widths=widths)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> RRFState:
         state: RRFState = super().restore(arrays, shape)
@@ -133,15 +140,11 @@ class RRF(Descent):
             raise ModelFileError(f"The file's widths are not all within {1.0 / WIDEST:g} .. {WIDEST:g}.")
         return state
 
-    def size(self, state: RRFState) -> int:
-        return int(state.weights.shape[1])
-
     def attributes(self, state: RRFState) -> dict[str, Any]:
         return {"widths": state.widths.copy()}
 
     def merge(self, record: Any, state: RRFState, other: RRFState, weight: float) -> RRFState:
-        if state.seed != other.seed:
-            raise ValueError(f"seed differs: {state.seed} and {other.seed}. Maps are equal only for equal seeds.")
+        self.lift.require_same(state.map, other.map)
         if not np.array_equal(state.widths, other.widths):
             a = int(np.argmax(np.abs(state.widths - other.widths)))
             raise ValueError(
@@ -149,13 +152,7 @@ class RRF(Descent):
                 f"there for feature {a}, and a mean of weights is a mean of functions only for equal widths. "
                 "Set width_learning_rate=0 to keep them."
             )
-        weights = ((1.0 - weight) * state.weights + weight * other.weights).astype(state.weights.dtype)
-        return state._replace(weights=weights, t=state.t + other.t)
-
-
-@lift.register(RRFRecord)
-def _(record, state, scratch, block, start, stop):
-    pass  # a row's features depend on the widths, which every row may change
+        return super().merge(record, state, other, weight)
 
 
 @evaluate.register(RRFRecord)

@@ -10,6 +10,9 @@ import numpy as np
 
 from .compile import compiled
 
+# What the random numbers of a kernel's key are for.
+FREQUENCY, MIXTURE, SIGNS = range(3)
+
 u8 = np.uint64
 _GOLDEN = u8(0x9E3779B97F4A7C15)
 _M1 = u8(0xBF58476D1CE4E5B9)

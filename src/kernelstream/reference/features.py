@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.linalg import hadamard
 
-from ..numerics.structured import GROUP as p
-from ..numerics.structured import signs
+from ..numerics.lifts.structured import GROUP as p
+from ..numerics.lifts.structured import signs
 
 
 def frequencies(spec, seed, d):

@@ -12,13 +12,19 @@ fixed: were it chosen by the first block's width, a feature that appears late wo
 had from the start.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..kernels import SIGNS, Kernel
-from . import rng
-from .compile import Pointer, inlined
+from ...engine.state import aligned
+from .. import rng
+from ..compile import Pointer, call_for_effect, inlined
+from .base import Lift, lift_rows, require_same_seed
+from .fourier import SINCOS
+
+if TYPE_CHECKING:
+    from ...kernels import Kernel
 
 # p: features of a group, components of a block. Cost per component is 3 log2(p) additions for every p features begun.
 GROUP = 1024
@@ -29,25 +35,58 @@ class StructuredMap(NamedTuple):
 
     signs: np.ndarray  # (groups * blocks * 3, GROUP) of +-1: S3, S2, S1 of each block, group by group
     scales: np.ndarray  # (D,): s / p, which makes good that H is applied as +-1
+    seed: np.ndarray  # 0-d
+
+
+class StructuredRecord(NamedTuple):
+    """Where the compiled parts are."""
+
+    transform: int
+    sincos: int
+
+
+class Transformed(NamedTuple):
+    """Where rows are lifted."""
+
+    projected: np.ndarray  # (rows, D)
+    z: np.ndarray  # (rows, 2D)
+    work: np.ndarray  # (2, GROUP)
 
 
 def signs(seed: int, group: int, block: int) -> np.ndarray:
     """S3, S2, S1 (3, GROUP) for a group of features and a block of components."""
-    keys = np.array([rng.key(seed, SIGNS, group, block, factor) for factor in range(3)], np.uint64)
+    keys = np.array([rng.key(seed, rng.SIGNS, group, block, factor) for factor in range(3)], np.uint64)
     return 1.0 - 2.0 * (rng.uniform(keys[:, None], np.arange(GROUP)) < 0.5)
 
 
-def structured_map(kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any) -> StructuredMap:
-    scales = (kernel.scales(seed, n_components) / GROUP).astype(dtype)
-    return with_groups(StructuredMap(np.zeros((0, GROUP), dtype), scales), seed, n_features)
+@dataclass(frozen=True)
+class Structured(Lift):
+    kernel: "Kernel"
+    n_components: int
 
+    def length(self, width: int) -> int:
+        return 2 * self.n_components
 
-def with_groups(map: StructuredMap, seed: int, n_features: int) -> StructuredMap:
-    """The map for more features; what was drawn stays as it is."""
-    blocks = _ceiling(len(map.scales))
-    groups = range(len(map.signs) // (3 * blocks), _ceiling(n_features))
-    new = [signs(seed, group, block).astype(map.signs.dtype) for group in groups for block in range(blocks)]
-    return map._replace(signs=np.concatenate([map.signs, *new]))
+    def record(self, dtype: Any) -> StructuredRecord:
+        return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
+
+    def map(self, shape: Any) -> StructuredMap:
+        scales = (self.kernel.scales(shape.seed, self.n_components) / GROUP).astype(shape.dtype)
+        empty = StructuredMap(np.zeros((0, GROUP), shape.dtype), scales, np.array(shape.seed, np.uint64))
+        return self.widened(empty, shape)
+
+    def widened(self, map: StructuredMap, shape: Any) -> StructuredMap:
+        blocks = _ceiling(len(map.scales))
+        groups = range(len(map.signs) // (3 * blocks), _ceiling(shape.width))
+        drawn = (signs(int(map.seed), group, block) for group in groups for block in range(blocks))
+        return map._replace(signs=np.concatenate([map.signs, *(new.astype(map.signs.dtype) for new in drawn)]))
+
+    def lifted(self, map: StructuredMap, rows: int) -> Transformed:
+        D, dtype = self.n_components, map.scales.dtype
+        return Transformed(*(aligned(np.zeros(shape, dtype)) for shape in ((rows, D), (rows, 2 * D), (2, GROUP))))
+
+    def require_same(self, mine: StructuredMap, theirs: StructuredMap) -> None:
+        require_same_seed(mine, theirs)
 
 
 def _ceiling(n: int) -> int:
@@ -140,3 +179,11 @@ def _transform(shared, indptr, indices, values, start, n, signs, scales, work, o
 
 
 TRANSFORM = Pointer(_transform, "ixxriimrmm", value=False)
+
+
+@lift_rows.register(StructuredRecord)
+def _(record, map, block, start, stop, lifted):
+    n, work, out = stop - start, lifted.work, lifted.projected
+    rows = block.shared, block.indptr, block.indices, block.values
+    call_for_effect(record.transform, *rows, start, n, map.signs, map.scales, work, out)
+    call_for_effect(record.sincos, out, n, lifted.z)

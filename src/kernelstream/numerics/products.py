@@ -1,53 +1,16 @@
-"""f = W'z(x) for an explicit feature map z, and the random Fourier maps.
+"""Products of rows with a matrix that have the same bits in a block of any height.
 
 Sums over a row's features run in the order of the features, for one output column after another in SIMD, so that a row
 gets the same bits in a block of any height, and from dense and sparse storage alike. (A BLAS product does not: its
 summation order depends on the number of rows.)
 """
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from ..engine.state import aligned
-from ..kernels import Kernel
-from .compile import Pointer, by_record, call_for_effect, inlined, reduction
-from .elementary import sincos
-from .expansion import dot
-from .structured import GROUP, TRANSFORM, StructuredMap, structured_map, with_groups
+from .compile import Pointer, call_for_effect, inlined
 from .tiles import add_four, full_vectors, products
-
-PLAIN, STRUCTURED = MAPS = ("plain", "structured")
 
 # Columns and features that are summed together: four rows' sums and a few rows of the map's matrix stay in the caches
 # while the rows of a chunk go by.
 COLUMNS, FEATURES = 1024, 16
-
-
-class FourierMap(NamedTuple):
-    """z(x) = (sin u_1'x, ..., sin u_D'x, cos u_1'x, ..., cos u_D'x)."""
-
-    frequencies: np.ndarray  # (d, D)
-
-
-def fourier_map(kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any) -> FourierMap:
-    return FourierMap(kernel.frequencies(seed, range(n_features), n_components).astype(dtype))
-
-
-def random_map(
-    kind: str, kernel: Kernel, seed: int, n_features: int, n_components: int, dtype: Any
-) -> FourierMap | StructuredMap:
-    draw = structured_map if kind == STRUCTURED else fourier_map
-    return draw(kernel, seed, n_features, n_components, dtype)
-
-
-def widened(map: Any, kernel: Kernel, seed: int, n_features: int) -> Any:
-    """The map for more features; what was drawn stays as it is."""
-    if isinstance(map, StructuredMap):
-        return with_groups(map, seed, n_features)
-    known, n_components = map.frequencies.shape
-    new = kernel.frequencies(seed, range(known, n_features), n_components)
-    return FourierMap(np.concatenate([map.frequencies, new.astype(map.frequencies.dtype)]))
 
 
 @inlined
@@ -175,110 +138,3 @@ def _products(rows, n, matrix, out):
 
 
 PRODUCTS = Pointer(_products, "mimm", value=False, sums=True)
-
-
-def _sincos_rows(projected, n, z):
-    width = projected.shape[1]
-    for i in range(n):
-        sincos(projected[i], z[i, :width], z[i, width:])
-
-
-SINCOS = Pointer(_sincos_rows, "mim", value=False)
-
-
-class FourierRecord(NamedTuple):
-    """Where the compiled parts of a plain map are."""
-
-    multiply: int
-    sincos: int
-
-
-class StructuredRecord(NamedTuple):
-    """Where the compiled parts of a structured map are."""
-
-    transform: int
-    sincos: int
-
-
-def fourier_record(dtype: Any) -> FourierRecord:
-    return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
-
-
-def map_record(kind: str, dtype: Any) -> FourierRecord | StructuredRecord:
-    if kind == STRUCTURED:
-        return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
-    return fourier_record(dtype)
-
-
-class Lifted(NamedTuple):
-    """Scratch of `random_features`, and what it writes."""
-
-    projected: np.ndarray  # (rows, D)
-    z: np.ndarray  # (rows, 2D)
-    work: np.ndarray  # (2, GROUP) where a structured map works, else empty
-
-
-def lifted(kind: str, rows: int, n_components: int, dtype: Any) -> Lifted:
-    shapes = (rows, n_components), (rows, 2 * n_components), (2, GROUP if kind == STRUCTURED else 0)
-    return Lifted(*(aligned(np.zeros(shape, dtype)) for shape in shapes))
-
-
-@by_record
-def random_features(record, map, block, start, stop, lifted):
-    """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""
-
-
-@random_features.register(FourierRecord)
-def _(record, map, block, start, stop, lifted):
-    multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
-    call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
-
-
-@random_features.register(StructuredRecord)
-def _(record, map, block, start, stop, lifted):
-    n, work, out = stop - start, lifted.work, lifted.projected
-    rows = block.shared, block.indptr, block.indices, block.values
-    call_for_effect(record.transform, *rows, start, n, map.signs, map.scales, work, out)
-    call_for_effect(record.sincos, out, n, lifted.z)
-
-
-@reduction
-def _four_dots(w0, w1, w2, w3, z, scores):
-    a = b = c = e = z.dtype.type(0)
-    for j in range(z.shape[0]):
-        a += w0[j] * z[j]
-        b += w1[j] * z[j]
-        c += w2[j] * z[j]
-        e += w3[j] * z[j]
-    scores[0], scores[1], scores[2], scores[3] = a, b, c, e
-
-
-@inlined
-def evaluate_linear(weights, z, scores):
-    """scores = W'z, four outputs at a time."""
-    fours = scores.shape[0] // 4 * 4
-    for k in range(0, fours, 4):
-        _four_dots(weights[k], weights[k + 1], weights[k + 2], weights[k + 3], z, scores[k : k + 4])
-    for k in range(fours, scores.shape[0]):
-        scores[k] = dot(weights[k], z)
-
-
-@inlined
-def descend(weights, step, g, z):
-    """W = W - step * g z'. Outputs without slope are not touched."""
-    for k in range(g.shape[0]):
-        if g[k] != 0:
-            c = weights.dtype.type(step * g[k])
-            w = weights[k]
-            for j in range(w.shape[0]):
-                w[j] -= c * z[j]
-
-
-@inlined
-def shrink(weights, factor):
-    """W = factor * W."""
-    c = weights.dtype.type(factor)
-    for k in range(weights.shape[0]):
-        w = weights[k]
-        for j in range(w.shape[0]):
-            w[j] *= c

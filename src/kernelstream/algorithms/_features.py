@@ -1,0 +1,83 @@
+"""What learners share whose model is linear on lifted rows, f = W'z(x): its birth, growth and merging.
+
+A spec names its `lift` (`numerics.lifts`); a record with a field `lift` that is marked by `on_features` is lifted and
+evaluated here. `fogd.py` shows what is left for a learner to say: its parameters and its step.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..engine import Algorithm, Common, Shape, common, evaluate, lift
+from ..numerics.lifts import Lift, lift_rows
+from ..numerics.linear import evaluate_linear
+
+
+class FeatureState(NamedTuple):
+    map: Any  # the lift's
+    weights: np.ndarray  # (K, length of z)
+    t: np.ndarray  # rounds so far, 0-d
+
+
+class FeatureScratch(NamedTuple):
+    common: Common
+    lifted: Any  # the lift's; lifted.z[x.place] is z(x)
+
+
+class FeatureAlgorithm(Algorithm):
+    """A learner of weights on lifted rows; its state has the fields of `FeatureState`, and more where it needs them."""
+
+    @property
+    def lift(self) -> Lift:
+        """Requires: a settled spec."""
+        raise NotImplementedError
+
+    def init(self, shape: Shape) -> Any:
+        weights = np.zeros((shape.n_outputs, self.lift.length(shape.width)), shape.dtype)
+        return FeatureState(self.lift.map(shape), weights, np.zeros((), np.int64))
+
+    def scratch(self, state: Any, shape: Shape) -> Any:
+        desk = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
+        return FeatureScratch(desk, self.lift.lifted(state.map, desk.chunk))
+
+    def lifts_ahead(self, state: Any) -> bool:
+        return self.lift.ready(state.map)
+
+    def grow(self, state: Any, shape: Shape) -> Any:
+        weights = padded(state.weights, shape.n_outputs, self.lift.length(shape.width))
+        return state._replace(map=self.lift.widened(state.map, shape), weights=weights)
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
+        state = super().restore(arrays, shape)
+        self.lift.check(state.map)
+        return state
+
+    def size(self, state: Any) -> int:
+        return int(state.weights.shape[1])
+
+    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+        self.lift.require_same(state.map, other.map)
+        weights = ((1.0 - weight) * state.weights + weight * other.weights).astype(state.weights.dtype)
+        return state._replace(weights=weights, t=state.t + other.t)
+
+
+def padded(weights: np.ndarray, n_outputs: int, length: int) -> np.ndarray:
+    """The weights (K, D) with room for more outputs or longer z; what is added is 0."""
+    larger = np.zeros((n_outputs, length), weights.dtype)
+    larger[: weights.shape[0], : weights.shape[1]] = weights
+    return larger
+
+
+def _lift(record, state, scratch, block, start, stop):
+    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
+
+
+def _evaluate(record, state, scratch, x, scores):
+    evaluate_linear(state.weights, scratch.lifted.z[x.place], scores)
+
+
+def on_features(record: Any) -> Any:
+    """Marks a record with a field `lift`: rows are lifted by it, and evaluated as W'z."""
+    lift.register(record)(_lift)
+    evaluate.register(record)(_evaluate)
+    return record

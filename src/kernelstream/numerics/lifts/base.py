@@ -1,0 +1,54 @@
+"""What every lift z of rows provides, so that f = W'z(x) can be learned on any of them.
+
+A lift is a value: what it is made from (a kernel, a number of components). Its *map* is the state that it draws or
+fits, a NamedTuple of arrays that a model keeps; its *record* is what compiled code reads, and its type chooses the body
+of `lift_rows`; its *lifted* is scratch whose field `z` holds the lifted rows of a chunk.
+"""
+
+from typing import Any
+
+from ..compile import by_record
+
+
+class Lift:
+    """Base of all lifts."""
+
+    def length(self, width: int) -> int:
+        """How many numbers a row of so many features lifts to."""
+        raise NotImplementedError
+
+    def record(self, dtype: Any) -> Any:
+        """What compiled code reads; its type chooses the body of `lift_rows`."""
+        raise NotImplementedError
+
+    def map(self, shape: Any) -> Any:
+        """The map of a model of this shape (`engine.Shape`)."""
+        raise NotImplementedError
+
+    def widened(self, map: Any, shape: Any) -> Any:
+        """The map for more features or outputs; what was drawn stays as it is."""
+        raise NotImplementedError
+
+    def lifted(self, map: Any, rows: int) -> Any:
+        """Scratch for a chunk of so many rows; its field `z` is (rows, length)."""
+        raise NotImplementedError
+
+    def ready(self, map: Any) -> bool:
+        """Whether the map stays as it is from now on, so that rows may be lifted ahead of the steps."""
+        return True
+
+    def check(self, map: Any) -> None:
+        """`ModelFileError` for a map that compiled code could not run on (a file can say anything)."""
+
+    def require_same(self, mine: Any, theirs: Any) -> None:
+        """ValueError unless both maps lift alike: a mean of weights is then a mean of functions."""
+
+
+def require_same_seed(mine: Any, theirs: Any) -> None:
+    if mine.seed != theirs.seed:
+        raise ValueError(f"seed differs: {mine.seed} and {theirs.seed}. Maps are equal only for equal seeds.")
+
+
+@by_record
+def lift_rows(record, map, block, start, stop, lifted):
+    """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""

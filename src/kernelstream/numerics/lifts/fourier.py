@@ -1,0 +1,83 @@
+"""Random Fourier features: z(x) = (sin u_1'x, ..., sin u_D'x, cos u_1'x, ..., cos u_D'x), u from the kernel's spectrum.
+
+Rahimi, Recht: Random Features for Large-Scale Kernel Machines (2007). z'z / D estimates the kernel. Frequencies are a
+function of (seed, feature, component): a feature that appears late gets the numbers it would have had from the start.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...engine.state import aligned
+from ..compile import Pointer, call_for_effect
+from ..elementary import sincos
+from ..products import MULTIPLY, multiply
+from .base import Lift, lift_rows, require_same_seed
+
+if TYPE_CHECKING:
+    from ...kernels import Kernel
+
+
+class FourierMap(NamedTuple):
+    frequencies: np.ndarray  # (d, D)
+    seed: np.ndarray  # 0-d
+
+
+class FourierRecord(NamedTuple):
+    """Where the compiled parts are."""
+
+    multiply: int
+    sincos: int
+
+
+class Lifted(NamedTuple):
+    """Where rows are lifted."""
+
+    projected: np.ndarray  # (rows, D)
+    z: np.ndarray  # (rows, 2D)
+
+
+@dataclass(frozen=True)
+class Fourier(Lift):
+    kernel: "Kernel"
+    n_components: int
+
+    def length(self, width: int) -> int:
+        return 2 * self.n_components
+
+    def record(self, dtype: Any) -> FourierRecord:
+        return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
+
+    def map(self, shape: Any) -> FourierMap:
+        return FourierMap(self._drawn(shape.seed, range(shape.width), shape.dtype), np.array(shape.seed, np.uint64))
+
+    def widened(self, map: FourierMap, shape: Any) -> FourierMap:
+        known = map.frequencies
+        new = self._drawn(int(map.seed), range(len(known), shape.width), known.dtype)
+        return map._replace(frequencies=np.concatenate([known, new]))
+
+    def _drawn(self, seed: int, features: range, dtype: Any) -> np.ndarray:
+        return self.kernel.frequencies(seed, features, self.n_components).astype(dtype)
+
+    def lifted(self, map: FourierMap, rows: int) -> Lifted:
+        D, dtype = self.n_components, map.frequencies.dtype
+        return Lifted(aligned(np.zeros((rows, D), dtype)), aligned(np.zeros((rows, 2 * D), dtype)))
+
+    def require_same(self, mine: FourierMap, theirs: FourierMap) -> None:
+        require_same_seed(mine, theirs)
+
+
+def _sincos_rows(projected, n, z):
+    width = projected.shape[1]
+    for i in range(n):
+        sincos(projected[i], z[i, :width], z[i, width:])
+
+
+SINCOS = Pointer(_sincos_rows, "mim", value=False)
+
+
+@lift_rows.register(FourierRecord)
+def _(record, map, block, start, stop, lifted):
+    multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
+    call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
