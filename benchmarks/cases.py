@@ -76,7 +76,7 @@ class Case:
         """The learner before the rows that are timed."""
         task = Binary([-1, 1]) if self.n_outputs == 1 else Multiclass(range(self.n_outputs))
         learner = Learner(make(self.learner, **self.parameters), task, dtype=self.dtype, threads=self.threads)
-        learner.settle(self.data.X[:1])
+        learner._make_room(self.data.X.shape[1], task)
         if self.warm:
             learner.learn(self.data.X[: self.warm], self.data.y[: self.warm])
         return learner

@@ -70,7 +70,7 @@ def test_nogd_changes_its_phase_inside_a_block(budget):
     X, y = stream(REGRESSION, n=400)  # every row is added, so that the phase ends behind row `budget`
     spec = NOGD(kernel=GAUSSIAN, budget=budget, rank=1 + budget // 4)
     (one, two), said = both(spec, Regression(), X, y, rows=8)
-    assert np.array_equal(*said) and snapshot(one) == snapshot(two) and two._state.frozen
+    assert np.array_equal(*said) and snapshot(one) == snapshot(two) and two._state.map.frozen
 
 
 def test_real_rows_that_are_worth_two_threads(data_directory, monkeypatch):

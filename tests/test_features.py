@@ -75,7 +75,7 @@ def test_a_group_of_features_that_comes_late_gets_the_signs_it_would_have_had():
     wide, late = learner(), learner(grow_features=True)
     expected = wide.learn(X, y)
     scores = np.concatenate([late.learn(X[:30, :700], y[:30]), late.learn(X[30:], y[30:])])
-    assert snapshot(late)["map.signs"] == snapshot(wide)["map.signs"]
+    assert snapshot(late)["model.map.signs"] == snapshot(wide)["model.map.signs"]
     np.testing.assert_allclose(scores, expected, atol=ROUNDING["float64"])
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelstream import NOGD, OGD, Binary, Learner
+from kernelstream import FOGD, NOGD, OGD, Binary, Learner
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
@@ -28,6 +28,7 @@ from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.laws.kernels import kernel_rows
 from kernelstream.losses import BINARY
 from kernelstream.numerics.elementary import exp
+from kernelstream.numerics.rows import Sample
 from kernelstream.numerics.tiles import TILE
 from kernelstream.reference.kernels import matrix
 
@@ -154,15 +155,28 @@ def test_a_bad_parameter_is_named(make, name):
         make()
 
 
-def test_scale_is_settled_on_the_first_block():
-    X, y = stream(BINARY)
+def test_scale_is_settled_on_the_first_rows():
+    X, y = stream(BINARY, n=300)
     X = X * 3.0
     learner = Learner(OGD(kernel=Gaussian()), Binary([-1, 1]))
-    learner.learn(X, y)
+    for n, settled in ((1, 1), (3, 2), (5, 4), (255, 128), (256, 256), (300, 256)):
+        learner.learn(X[learner.n_seen : n], y[learner.n_seen : n])
+        present = X[:settled][:, (X[:settled] != 0).any(axis=0)]
+        assert learner.settled.kernel.gamma == pytest.approx(1.0 / (present.shape[1] * present.var()))
     assert learner.algorithm.kernel == Gaussian()
-    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (6 * X.var()))
+    before = learner.settled
     learner.learn(100.0 * X, y)
-    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (6 * X.var()))
+    assert learner.settled == before
+
+
+@pytest.mark.parametrize("width", [6, 9])
+def test_scale_does_not_depend_on_storage_nor_on_features_that_are_zero(width):
+    X, y = stream(BINARY)
+    wide = np.hstack([X, np.zeros((len(X), width - 6))])
+    learners = [Learner(FOGD(n_components=20), Binary([-1, 1])) for _ in range(2)]
+    plain, other = (one.learn(rows, y) for one, rows in zip(learners, (X, sp.csr_array(wide)), strict=True))
+    assert learners[0].settled == learners[1].settled
+    assert np.array_equal(plain, other)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -170,14 +184,14 @@ def test_scale_counts_the_zeros_of_sparse_rows(storage):
     X = sparse_rows(50)
     learner = Learner(OGD(kernel=Gaussian()), Binary([-1, 1]))
     learner.learn(storage(X), np.where(X[:, 0] > 0, 1, -1))
-    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (40 * X.var()))
+    assert learner.settled.kernel.gamma == pytest.approx(1.0 / (40 * X.var()), rel=1e-6)
 
 
 def test_scale_of_the_laplacian_is_by_the_standard_deviation():
-    assert Laplacian().settle(4.0, 5).gamma == pytest.approx(1.0 / (5 * 2.0))
-    assert Gaussian().settle(4.0, 5).gamma == pytest.approx(1.0 / (5 * 4.0))
-    assert Gaussian().settle(0.0, 5).gamma == 1.0  # constant features say nothing
-    assert Gaussian(gamma=3.0).settle(4.0, 5).gamma == 3.0
+    assert Laplacian().settle(Sample(4.0, 5)).gamma == pytest.approx(1.0 / (5 * 2.0))
+    assert Gaussian().settle(Sample(4.0, 5)).gamma == pytest.approx(1.0 / (5 * 4.0))
+    assert Gaussian().settle(Sample(0.0, 5)).gamma == 1.0  # constant features say nothing
+    assert Gaussian(gamma=3.0).settle(Sample(4.0, 5)).gamma == 3.0
 
 
 def test_a_width_that_was_not_settled_is_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from kernelstream import OGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, laws
 from kernelstream.algorithms.polk import POLK, prune, take_in
-from kernelstream.engine.contract import Shape
+from kernelstream.engine import Shape
 from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Polynomial
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
@@ -278,10 +278,10 @@ def test_a_file_whose_parts_do_not_fit_is_refused(name, value):
     learner = Learner(POLK(kernel=GAUSSIAN, batch_size=4), Binary([-1, 1]), dtype="float64")
     learner.learn(X[:10], y[:10])
     arrays = {k: np.array(v) for k, v in leaves(learner._state).items()}
-    learner.settled.restore(dict(arrays), learner._shape)
+    learner.settled.restore(dict(arrays), learner._runner.shape)
     arrays[name][...] = value
     with pytest.raises(ModelFileError):
-        learner.settled.restore(arrays, learner._shape)
+        learner.settled.restore(arrays, learner._runner.shape)
 
 
 # multidist.

@@ -254,7 +254,7 @@ def test_bad_parameters_are_named(values, words):
 def test_the_step_of_the_widths_is_settled_by_the_task():
     for task, rate in ((Binary([0, 1]), 0.001), (Multiclass([0, 1, 2]), 0.003), (Regression(), 0.001)):
         learner = Learner(RRF(), task)
-        learner.settle(np.eye(3))
+        learner.learn(np.eye(3), np.resize(getattr(task, "classes", [0.0]), 3))
         assert learner.settled.width_learning_rate == rate
 
 

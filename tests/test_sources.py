@@ -26,10 +26,10 @@ from kernelstream.sources import (
     ArraySource,
     ChainedSource,
     DelimitedSource,
+    FixedScaling,
     LibsvmSource,
     NpzSource,
     Scaled,
-    Scaling,
     Shuffled,
     Source,
     SourceError,
@@ -592,7 +592,7 @@ def test_sparse_rows_stay_sparse_when_no_offset_fills_them():
 
 
 def test_scaling_refuses_what_it_was_not_fitted_for():
-    scaling = Scaling("minmax", np.zeros(3), np.ones(3))
+    scaling = FixedScaling("minmax", np.zeros(3), np.ones(3))
     assert scaling.apply(sp.csr_array((2, 2))).shape == (2, 3)
     for X in (np.ones((1, 4)), np.ones((1, 2)), sp.csr_array((1, 4))):
         with pytest.raises(ValueError, match=rf"have {X.shape[1]} features, the scaling was fitted on 3"):

@@ -20,7 +20,7 @@ from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelCl
 from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Matern
 from kernelstream.schedules import InverseSqrt
-from kernelstream.sources.transform import Scaling
+from kernelstream.sources import FixedScaling
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(0)) / X.std(0)
@@ -90,7 +90,7 @@ def test_every_part_of_a_spec_survives(tmp_path):
         n_components=30,
         normalize=False,
     )
-    scaling = Scaling("standard", np.zeros(X.shape[1]), np.full(X.shape[1], 2.0))
+    scaling = FixedScaling("standard", np.zeros(X.shape[1]), np.full(X.shape[1], 2.0))
     made = Learner(spec, Binary(["no", "yes"]), seed=9, dtype="float64", grow_features=True, scaling=scaling)
     made.learn(X, np.array(["no", "yes"])[Y])
     made.save(tmp_path / "m.ks")

@@ -15,10 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from .algorithms import as_algorithm
-from .engine import state as model_files
-from .engine.contract import Algorithm
+from .engine import Algorithm
+from .engine.inputs import FITTED, NONE, ONLINE, Inputs, Scaling, fitted
 from .learner import Learner
 from .losses import as_loss
+from .numerics.rows import as_matrix
 from .tasks import Classification, Regression, Task, classification
 
 
@@ -31,12 +32,16 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         dtype: str = "float32",
         grow_features: bool = False,
+        scaling: str | Scaling | Inputs = NONE,
+        threads: int | None = None,
     ):
         self.algorithm = algorithm
         self.epochs = epochs
         self.random_state = random_state
         self.dtype = dtype
         self.grow_features = grow_features
+        self.scaling = scaling
+        self.threads = threads
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -76,7 +81,11 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # Learning.
 
-    def _begin(self, task: Task) -> Learner:
+    def _begin(self, task: Task, rows: Any = None) -> Learner:
+        """A learner; `rows` are all that a "standard" or "minmax" scaling is fitted on."""
+        scaling = self.scaling
+        if isinstance(scaling, str) and scaling in FITTED and rows is not None:
+            scaling = fitted(scaling, [as_matrix(rows)])
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return Learner(
             as_algorithm(self.algorithm),
@@ -85,6 +94,8 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             dtype=self.dtype,
             grow_features=self.grow_features,
             grow_classes=getattr(self, "grow_classes", False),
+            scaling=scaling,
+            threads=self.threads,
         )
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
@@ -108,7 +119,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"epochs={self.epochs!r} must be a whole number not less than 1.")
         if sample_weight is not None and not np.asarray(sample_weight).any():
             raise ValueError("Every sample weight is zero: there is nothing to learn from.")
-        learner = self._begin(task)
+        learner = self._begin(task, X)
         for _ in range(self.epochs):
             learner.learn(X, y, sample_weight)
         self.learner_ = learner
@@ -129,6 +140,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             epochs=int(self.epochs),
             random_state=None if random_state is None else int(random_state),
             feature_names=None if names is None else [str(n) for n in names],
+            estimator_scaling=self.scaling if isinstance(self.scaling, str) else None,
         )
 
     def _restore(self, learner: Learner, header: dict[str, Any]) -> Self:
@@ -157,6 +169,9 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
     grow_features : accept blocks with more features later
+    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "standard" or
+        "minmax", fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
+    threads : on how many cores one call may run (two, where there are two); they change no result
     grow_classes : accept labels that were never announced
 
     Attributes
@@ -176,8 +191,18 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
         dtype: str = "float32",
         grow_features: bool = False,
         grow_classes: bool = False,
+        scaling: str | Scaling | Inputs = NONE,
+        threads: int | None = None,
     ):
-        super().__init__(algorithm, epochs=epochs, random_state=random_state, dtype=dtype, grow_features=grow_features)
+        super().__init__(
+            algorithm,
+            epochs=epochs,
+            random_state=random_state,
+            dtype=dtype,
+            grow_features=grow_features,
+            scaling=scaling,
+            threads=threads,
+        )
         self.grow_classes = grow_classes
 
     @property
@@ -287,13 +312,18 @@ def _targets(y: Any) -> Any:
 
 def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor:
     """The estimator that a model file holds: a classifier or a regressor, as its task is."""
-    header, arrays = model_files.read(path)
-    learner = Learner._from_file(path, header, arrays)
+    learner, header = Learner.load_with_header(path)
+    scaling: Any = header.get("estimator_scaling")
+    if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
+        kind = learner.inputs.features.kind
+        scaling = kind if kind in (NONE, ONLINE) else learner.inputs
     common: dict[str, Any] = {
         "epochs": header.get("epochs", 1),
         "random_state": header.get("random_state"),
         "dtype": learner.dtype,
         "grow_features": learner.grow_features,
+        "scaling": scaling,
+        "threads": learner.threads,
     }
     if isinstance(learner.task, Classification):
         classifier = OnlineKernelClassifier(learner.algorithm, grow_classes=learner.grow_classes, **common)

@@ -5,7 +5,8 @@ of, the numbers that its formula needs (`constants`), and `formula(constants, ro
 into kernel values in place. It is compiled on first use and runs at the speed of the built-in ones; write literals as
 ``one = row.dtype.type(1)`` where float32 speed matters.
 
-``gamma="scale"`` is settled on the first block as 1 / (number of features * variance of X).
+``gamma="scale"`` is settled on the first rows as 1 / (number of features * variance of X); features that are 0 in all
+of them do not count, so that dense and sparse rows give the same.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ from scipy.special import gammaincinv, ndtri
 from .numerics import rng
 from .numerics.compile import Pointer
 from .numerics.elementary import exp
+from .numerics.rows import Sample
 from .numerics.tiles import DOT as DOT
 from .numerics.tiles import MANHATTAN as MANHATTAN
 from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
@@ -75,8 +77,8 @@ class Kernel(Parameters):
         """Whether something is left for `settle` to fix."""
         return False
 
-    def settle(self, variance: float, n_features: int) -> Self:
-        """The kernel with every data-dependent parameter fixed from the first block."""
+    def settle(self, sample: Sample) -> Self:
+        """The kernel with every parameter fixed that depends on the first rows."""
         return self
 
     def lower(self, dtype: Any) -> KernelRecord:
@@ -117,16 +119,21 @@ class _Scaled(Kernel):
     def depends_on_data(self) -> bool:
         return self.gamma == "scale"
 
-    def settle(self, variance: float, n_features: int) -> Self:
+    def settle(self, sample: Sample) -> Self:
         if self.gamma != "scale":
             return self
-        return dataclasses.replace(self, gamma=1.0 / (n_features * variance) if variance > 0 else 1.0)
+        spread = sample.n_features * self.unit(sample.variance)
+        return dataclasses.replace(self, gamma=1.0 / spread if spread > 0 else 1.0)
+
+    def unit(self, variance: float) -> float:
+        """What the metric is measured in."""
+        return variance
 
     @property
     def width(self) -> float:
         if isinstance(self.gamma, str):
             raise ValueError(
-                f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first block; there was none yet.'
+                f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first rows; there were none yet.'
             )
         return float(self.gamma)
 
@@ -204,8 +211,8 @@ class Laplacian(_Spectral):
     metric: ClassVar[int] = MANHATTAN
     isotropic: ClassVar[bool] = False
 
-    def settle(self, variance: float, n_features: int) -> Self:
-        return super().settle(math.sqrt(variance), n_features)
+    def unit(self, variance: float) -> float:
+        return math.sqrt(variance)
 
     @staticmethod
     def formula(constants: Any, row: Any) -> None:

@@ -7,24 +7,23 @@ import os
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from . import tasks
 from .algorithms import as_algorithm
-from .engine import state as model_files
-from .engine.contract import Algorithm, Shape
+from .engine import Algorithm, Examples, Shape, files
 from .engine.cores import DEFAULT_THREADS
+from .engine.inputs import NONE, Inputs, Scaling, as_inputs
+from .engine.loop import AtOnce
+from .engine.opening import Opening, opening_from
 from .engine.runner import Runner
-from .engine.state import ModelFileError, leaves, on_lines
+from .engine.state import ModelFileError, copied, leaves
 from .losses import as_loss
-from .numerics.rows import Block, as_matrix, filled, n_rows, to_block
+from .numerics.rows import Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
-from .sources.transform import OnlineScaling, Scaling, scaling_from
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")
-_SCALING = "scaling."  # what a scaling's arrays are called in a file
 
 
 class Learner:
@@ -35,8 +34,12 @@ class Learner:
     seed: of every random choice.
     grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
     grow_classes: accept labels that were never announced (needs a `Multiclass` task); otherwise they are refused.
-    scaling: of the features, as `fit_scaling` gives it, or `OnlineScaling()`, of which the learner keeps its own copy.
+    scaling: "none", "online" (features, and targets of a regression, by what was seen so far), or a fitted one, as
+        `fit_scaling` gives it. The learner keeps its own copy.
     threads: on how many cores one call may run; None means two, where there are two. They change no result.
+
+    What a spec leaves to the data, such as ``gamma="scale"``, is settled on the first 256 rows (`engine.opening`).
+    `losses` holds the loss of each row of the newest block that was learned, from before it was learned.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class Learner:
         dtype: str = "float32",
         grow_features: bool = False,
         grow_classes: bool = False,
-        scaling: Scaling | OnlineScaling | None = None,
+        scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
     ):
         if dtype not in DTYPES:
@@ -72,81 +75,188 @@ class Learner:
         self.dtype = dtype
         self.grow_features = grow_features
         self.grow_classes = grow_classes
-        self.scaling = scaling.copy() if isinstance(scaling, OnlineScaling) else scaling
+        self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.n_seen = 0
-        self.settled: Algorithm | None = None
-        self._lowered(self.algorithm.settle(task.name, 1.0, 1))  # a loss that does not fit the task is refused now
-
-    def _lowered(self, spec: Algorithm) -> Any:
-        return spec.lower(self.task.name, self.dtype)
+        self.losses = np.zeros(0)
+        self._runner: Runner | None = None
+        self._opening = Opening() if self.algorithm.depends_on_data else None
+        # A loss that does not fit the task is refused now.
+        self.algorithm.settle(task.name, Sample(1.0, 1)).lower(task.name, dtype)
 
     # What the model is.
 
     @property
+    def settled(self) -> Algorithm | None:
+        """The spec with all that it leaves to the task and the data fixed; None before the first row."""
+        return None if self._runner is None else self._runner.spec
+
+    @property
     def width(self) -> int:
         """Number of features, 0 before the first block."""
-        return self._shape.width if self.settled is not None else 0
+        return 0 if self._runner is None else self._runner.shape.width
 
     @property
     def size(self) -> int:
         """Stored points, or features of an explicit map."""
-        return 0 if self.settled is None else self.settled.size(self._state)
+        return 0 if self._runner is None else self._runner.spec.size(self._runner.state)
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the model's state occupies."""
-        return 0 if self.settled is None else sum(a.nbytes for a in leaves(self._state, derived=True).values())
+        """Bytes that the model occupies: its state, the statistics of its inputs, first rows while they are kept."""
+        if self._runner is None:
+            return 0
+        kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
+        return sum(array.nbytes for array in kept) + (self._opening.n_bytes if self._opening else 0)
 
     @property
     def attributes(self) -> dict[str, Any]:
         """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
-        return {} if self.settled is None else self.settled.attributes(self._state)
+        return {} if self._runner is None else self._runner.spec.attributes(self._runner.state)
+
+    @property
+    def _state(self) -> Any:
+        assert self._runner is not None
+        return self._runner.state
 
     # Learning and predicting.
 
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Predict, then learn, one row after another; return the scores (n, K) from before each row was learned.
 
-        FloatingPointError: the model diverged at a row, and has learned those before it; an online scaling has then
-        taken in the whole block.
+        FloatingPointError: the model diverged at a row, and has learned those before it.
         """
-        return self._learn(X, y, sample_weight, None)
+        if sample_weight is None and type(X) is type(y) is np.ndarray and X.shape[:1] == y.shape == (1,):
+            scores = self._learn_row(X[0], y[0], 1.0)
+            if scores is not None:
+                return scores
+        return self._learn(X, y, sample_weight, None)[0]
 
     def learn_late(self, X: Any, y: Any, shown: Any) -> np.ndarray:
         """Learn from rows whose labels came late: the scores (n, K) of the rows `shown`, row t of them from before row
-        t of X is learned. Requires: as many rows in both, and no online scaling.
+        t of X is learned. Requires: as many rows in both.
         """
-        return self._learn(X, y, None, shown)
+        return self._learn(X, y, None, shown)[1]
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> np.ndarray:
-        matrix = self._readable(X)
-        block, width = to_block(matrix, self.dtype)
-        n = n_rows(block)
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> np.ndarray:
+        """`learn` for one row, a vector of features: its scores (K,) from before it was learned."""
+        scores = self._learn_row(x, y, weight) if weight >= 0.0 and weight < np.inf else None
+        return self.learn(np.asarray(x)[None], [y], [weight])[0] if scores is None else scores[0]
+
+    def scores_one(self, x: Any) -> np.ndarray:
+        """`scores` of one row, a vector of features: (K,)."""
+        scores = self._runner.score_one(x) if self._runner is not None and self._plain else None
+        return self.scores(np.asarray(x)[None])[0] if scores is None else scores[0]
+
+    @property
+    def _plain(self) -> bool:
+        """Whether rows reach the model as they come."""
+        return not (self.inputs.features.changes or self.inputs.targets.changes)
+
+    def _learn_row(self, x: Any, y: Any, weight: float) -> np.ndarray | None:
+        """The short way for a plain row, (1, K); None where the long one must look at it."""
+        runner, target = self._runner, self.task.encode_one(y)
+        if runner is None or target is None or self._opening is not None or not self._plain:
+            return None
+        try:
+            found = runner.learn_one(x, target, weight)
+        except FloatingPointError:
+            self.losses = np.zeros(0)
+            raise
+        if found is None:
+            return None
+        self.n_seen += 1
+        scores, self.losses = found
+        return scores
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
+        matrix = as_matrix(X)
+        n = n_rows(to_block(matrix, self.dtype)[0])
         weights = _weights(sample_weight, n)
         given = np.shape(y)[0] if np.ndim(y) else "no list of"
         if given != n:
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels."
             )
-        self._check_width(width)
-        ahead = None if shown is None else to_block(self._scaled(as_matrix(shown)), self.dtype)
-        if ahead is not None:
-            self._check_width(ahead[1])
+        width = self._fitting_width(matrix)
+        ahead = matrix[:0]
+        if shown is not None:
+            ahead = as_matrix(shown)
+            to_block(ahead, self.dtype)
+            self._fitting_width(ahead)
+            if ahead.shape[0] != n:
+                raise ValueError(f"There are {n} rows to learn and {ahead.shape[0]} to show; give as many of both.")
         task = self.task.grown(y) if self.grow_classes else self.task
         targets = task.encode(y)
-        if isinstance(self.scaling, OnlineScaling):
-            matrix = self.scaling.learn(matrix)
-            block, width = to_block(matrix, self.dtype)
-        self._make_room(matrix, width, task)
-        block = self._known(block, width)
-        scores = np.zeros((n, self.task.n_outputs), self.dtype)
-        losses = np.zeros(n)
-        if ahead is None:
-            self._run(block, targets, weights, scores, losses)
-            return scores
-        late = np.zeros_like(scores)
-        self._run(block, targets, weights, scores, losses, (self._known(*ahead), late))
-        return late
+        self._make_room(width, task)
+        if self._opening is None:
+            return self._advance(matrix, targets, weights, ahead)
+        return self._open(matrix, targets, weights, ahead)
+
+    def _open(self, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any) -> tuple[np.ndarray, np.ndarray]:
+        """`_advance` from one row at which things are settled to the next."""
+        start, n, parts = 0, len(targets), []
+        losses = []
+        while start < n:
+            opening = self._opening
+            stop = n if opening is None else min(n, start + opening.until_settling)
+            some = slice(start, stop)
+            try:
+                parts.append(self._advance(matrix[some], targets[some], weights[some], ahead[some]))
+            finally:
+                learned = slice(start, start + len(self.losses))
+                if opening is not None:
+                    opening.add(matrix[learned], targets[learned], weights[learned])
+            losses.append(self.losses)
+            if opening is not None and opening.settles:
+                self._settle()
+            start = stop
+        self.losses = np.concatenate(losses)
+        scores, late = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return scores, late
+
+    def _settle(self) -> None:
+        """Fix what depends on data from all rows so far, and learn them anew."""
+        assert self._opening is not None and self._runner is not None
+        parts = [(self.inputs.features.known(X), *rest) for X, *rest in self._opening.parts()]
+        shape = self._runner.shape
+        blocks = [self._known(*to_block(X, self.dtype)) for X, *_ in parts]
+        spec = self.algorithm.settle(self.task.name, sample_of(blocks, shape.width))
+        fresh = Runner(spec, self.task.name, spec.init(shape), shape)
+        for block, (_, targets, weights) in zip(blocks, parts, strict=True):
+            known = self.inputs.targets.known(targets[:, None])[:, 0]
+            fresh.learn(self._examples(block, known, weights), self.threads or DEFAULT_THREADS)
+        self._runner = fresh
+        if self._opening.is_over:
+            self._opening = None
+
+    def _advance(
+        self, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Predict, then learn; the scores of the rows, and of those shown."""
+        assert self._runner is not None
+        before = self.inputs.copy() if self.inputs.follows else self.inputs
+        rows, shown = self.inputs.features.learn_beside(matrix, ahead)
+        scaled, offsets, units = self.inputs.targets.learn_targets(targets)
+        examples = self._examples(self._known(*to_block(rows, self.dtype)), scaled, weights)
+        late = np.zeros_like(examples.scores[: shown.shape[0]])
+        beside = (self._known(*to_block(shown, self.dtype)), late) if len(late) else None
+        runner = self._runner
+        try:
+            runner.learn(examples, self.threads or DEFAULT_THREADS, beside)
+        finally:
+            self.n_seen += runner.reached
+            self.losses = examples.losses[: runner.reached]
+            if runner.reached < len(targets) and self.inputs.follows:
+                before.features.learn(matrix[: runner.reached])
+                before.targets.learn_targets(targets[: runner.reached])
+                self.inputs = before
+        if not self.inputs.targets.changes:
+            return examples.scores, late
+        return tuple(offsets[: len(part), None] + units[: len(part), None] * part for part in (examples.scores, late))
+
+    def _examples(self, block: Block, targets: np.ndarray, weights: np.ndarray) -> Examples:
+        n = len(targets)
+        return Examples(block, targets, weights, np.zeros((n, self.task.n_outputs), self.dtype), np.zeros(n), AtOnce())
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """The label or value shown for each row before learning from it; learns in the same pass."""
@@ -154,13 +264,20 @@ class Learner:
 
     def scores(self, X: Any) -> np.ndarray:
         """f(x) for each row, (n, K); learns nothing. Before any learning every score is 0."""
-        block, width = to_block(self._scaled(as_matrix(X)), self.dtype)
+        if type(X) is np.ndarray and X.shape[:1] == (1,) and self._runner is not None and self._plain:
+            found = self._runner.score_one(X[0])
+            if found is not None:
+                return found
+        matrix = as_matrix(X)
+        block, width = to_block(matrix, self.dtype)  # what is wrong with the rows is said of them as they came
         scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
-        if self.settled is None:
+        if self._runner is None:
             return scores
-        self._check_width(width)
+        self._fitting_width(matrix)
+        if self.inputs.features.changes:
+            block, width = to_block(self.inputs.features.apply(matrix), self.dtype)
         self._runner.score(self._known(block, width), scores, self.threads or DEFAULT_THREADS)
-        return scores
+        return self.inputs.targets.undo(scores) if self.inputs.targets.changes else scores
 
     def predict(self, X: Any) -> np.ndarray:
         return self.task.decode(self.scores(X))
@@ -184,31 +301,11 @@ class Learner:
         loss = getattr(self.algorithm, "loss", "auto")
         return loss != "auto" and self.task.name in as_loss(loss).probabilistic
 
-    def settle(self, X: Any) -> None:
-        """Fix what depends on the data (a kernel's width) from these rows, learning nothing; the first `learn` does
-        it else.
-        """
-        if self.settled is None:
-            matrix = self._readable(X)
-            _, width = to_block(matrix, self.dtype)
-            if isinstance(self.scaling, OnlineScaling):
-                matrix = self.scaling.copy().learn(matrix)
-            self._make_room(matrix, width, self.task)
-
-    def _readable(self, X: Any) -> Any:
-        """The rows to validate before learning; an online scaling may take them in only after that."""
-        return as_matrix(X) if isinstance(self.scaling, OnlineScaling) else self._scaled(as_matrix(X))
-
-    def _scaled(self, matrix: Any) -> Any:
-        """The rows as the model sees them when it predicts."""
-        if isinstance(self.scaling, OnlineScaling):
-            _, width = to_block(matrix, self.dtype)  # what is wrong with them is said of the rows as they came
-            self._check_width(width)
-        return matrix if self.scaling is None else self.scaling.apply(matrix)
-
-    def _check_width(self, width: int) -> None:
-        if self.settled is None or width == self.width or self.grow_features:
-            return
+    def _fitting_width(self, matrix: Any) -> int:
+        """The width of the rows as the model sees them; refuses one that it does not take."""
+        width = self.inputs.features.width(matrix)
+        if self._runner is None or width == self.width or self.grow_features:
+            return width
         raise ValueError(
             f"X has {width} features, but the model is expecting {self.width} features as input. "
             "Set grow_features=True if features may appear later."
@@ -226,124 +323,114 @@ class Learner:
         counts = np.concatenate([[0], np.cumsum(known)])
         return filled(Block(counts[block.indptr], block.indices[known], block.values[known], 0), self.width)
 
-    def _make_room(self, matrix: Any, width: int, task: Task) -> None:
-        """Settle on the first block; grow when the block is wider or brings new classes."""
-        if self.settled is None:
-            self.task = task
-            variance = _variance(matrix) if self.algorithm.kernel.depends_on_data else 1.0
-            self.settled = self.algorithm.settle(task.name, variance, width)
-            self._shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
-            self._adopt(self.settled.init(self._shape))
+    def _make_room(self, width: int, task: Task) -> None:
+        """Begin with the first block; grow when a block is wider or brings new classes."""
+        if self._runner is None:
+            shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
+            spec = self.algorithm.settle(task.name, Sample(0.0, 0))
+            self._runner = Runner(spec, task.name, spec.init(shape), shape)
         elif width > self.width or task is not self.task:
-            self.task = task
-            self._shape = self._shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
-            self._adopt(self.settled.grow(self._state, self._shape))
-
-    def _adopt(self, state: Any) -> None:
-        assert self.settled is not None
-        self._record = self._lowered(self.settled)
-        self._settle_in(state)
-
-    def _settle_in(self, state: Any) -> None:
-        """Take a state of the same spec, task and shape."""
-        assert self.settled is not None
-        self._state = on_lines(state)
-        self._runner = Runner(self.settled, self._record, self._state, self._shape)
-
-    def _run(
-        self,
-        block: Block,
-        targets: Any,
-        weights: Any,
-        scores: Any,
-        losses: Any,
-        shown: tuple[Block, np.ndarray] | None = None,
-    ) -> None:
-        assert self.settled is not None
-        given = block, targets, weights, scores, losses
-        start = 0
-        while start < len(targets):
-            state = self.settled.prepare(self._record, self._state)
-            if state is not self._state:
-                self._settle_in(state)
-            runner = self._runner
-            try:
-                if shown is None:
-                    runner.learn(given, start, self.threads or DEFAULT_THREADS)
-                else:
-                    runner.learn_late(given, start, *shown)
-            finally:
-                self.n_seen += max(runner.reached, -1 - runner.reached) - start
-            if runner.reached < 0:
-                raise FloatingPointError(
-                    f"Row {-1 - runner.reached}: the model's scores are no longer finite. The steps are too long for "
-                    "this data: lower learning_rate, or scale features and targets. The rows before it were learned."
-                )
-            start = runner.reached
+            shape = self._runner.shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
+            self._runner = self._runner.grown(task.name, shape)
+        self.task = task
 
     # Pickles: addresses of compiled code mean nothing in another process.
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_record", "_runner")}
+        runner = self._runner
+        kept = None if runner is None else (runner.spec, runner.task, runner.state, runner.shape)
+        return {**vars(self), "_runner": kept}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
-        if self.settled is not None:
-            self._adopt(self._state)
+        if kept["_runner"] is not None:
+            self._runner = Runner(*kept["_runner"])
 
     # Merging.
 
     def merge(self, other: "Learner") -> Self:
-        """Take in what another learner learned, weighted by the rows each has seen; refuses what does not fit."""
+        """Take in what another learner learned, weighted by the rows each has seen; refuses what does not fit.
+
+        A learner that still keeps its first rows has them learned by the other.
+        """
         self._check_mergeable(other)
-        if other.settled is None or other.n_seen == 0:
+        if other._runner is None or other.n_seen == 0:
             return self
-        if self.settled is None or self.n_seen == 0:
-            self.settled, self._shape, self.n_seen = other.settled, other._shape, other.n_seen
-            self._adopt(model_files.copied(other._state))
-            self._merge_scaling(other)
-            return self
-        width = max(self.width, other.width)
-        shape = self._shape._replace(width=width)
-        weight = other.n_seen / (self.n_seen + other.n_seen)
-        mine, theirs = self.settled.grow(self._state, shape), self.settled.grow(other._state, shape)
-        merged = self.settled.merge(self._record, mine, theirs, weight)
-        self._shape = shape
-        self._adopt(merged)
-        self.n_seen += other.n_seen
-        self._merge_scaling(other)
+        if self._runner is None or self.n_seen == 0:
+            self._become(other)
+        elif other._opening is not None:
+            self._learn_kept(other._opening)
+        elif self._opening is not None:
+            kept = self._opening
+            self._become(other)
+            self._learn_kept(kept)
+        else:
+            self._merge_settled(other)
         return self
 
-    def _merge_scaling(self, other: "Learner") -> None:
-        if isinstance(self.scaling, OnlineScaling) and isinstance(other.scaling, OnlineScaling):
-            self.scaling.merge(other.scaling)
+    def _become(self, other: "Learner") -> None:
+        """Know what the other knows, and nothing else."""
+        theirs = other._runner
+        assert theirs is not None
+        self._runner = Runner(theirs.spec, theirs.task, copied(theirs.state), theirs.shape)
+        self._opening = None if other._opening is None else opening_from(other._opening.arrays())
+        self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
+
+    def _learn_kept(self, opening: Opening) -> None:
+        for X, targets, weights in opening.parts():
+            self._make_room(X.shape[1], self.task)
+            learn = self._advance if self._opening is None else self._open
+            learn(X, targets, weights, X[:0])
+
+    def _merge_settled(self, other: "Learner") -> None:
+        mine, theirs = self._runner, other._runner
+        assert mine is not None and theirs is not None
+        shape = mine.shape._replace(width=max(self.width, other.width))
+        weight = other.n_seen / (self.n_seen + other.n_seen)
+        state, joining = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
+        self._runner = Runner(mine.spec, mine.task, mine.spec.merge(mine.record, state, joining, weight), shape)
+        self.n_seen += other.n_seen
+        self.inputs.merge(other.inputs)
 
     def _check_mergeable(self, other: "Learner") -> None:
         pairs: list[tuple[str, Any, Any]] = [
             ("task", self.task.name, other.task.name),
             ("dtype", self.dtype, other.dtype),
             ("algorithm", self.algorithm.name, other.algorithm.name),
+            *self.inputs.differences(other.inputs),
         ]
-        pairs += _scalings(self.scaling, other.scaling)
         if isinstance(self.task, Classification) and isinstance(other.task, Classification):
             pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
-        settled = self.settled is not None and other.settled is not None
-        mine, theirs = (self.settled, other.settled) if settled else (self.algorithm, other.algorithm)
-        if mine is not None and theirs is not None and type(mine) is type(theirs):
+        both = [one for one in (self, other) if one.settled is not None and one._opening is None]
+        mine, theirs = (one.settled or one.algorithm if len(both) == 2 else one.algorithm for one in (self, other))
+        if type(mine) is type(theirs):
             ours, others = mine.get_params(), theirs.get_params()
             shared = [k for k in ours if k in others]
             pairs += [(k, ours[k], others[k]) for k in shared if not isinstance(ours[k], Parameters)]
             pairs += [(k, ours[k], others[k]) for k in shared if isinstance(ours[k], Parameters)]
-            if settled and not self.grow_features:
-                pairs.append(("width", self.width, other.width))
+        if self.settled is not None and other.settled is not None and not self.grow_features:
+            pairs.append(("width", self.width, other.width))
         for name, a, b in pairs:
             if a != b:
-                raise ValueError(f"These learners cannot be merged: {name} differs, {a!r} here and {b!r} there.")
+                remedy = ""
+                if self.algorithm == other.algorithm and name.startswith("kernel"):
+                    remedy = (
+                        " Each was settled on its own first rows: begin both with one setting, as with "
+                        "Learner(first.settled, ...), or give the kernel a width."
+                    )
+                raise ValueError(
+                    f"These learners cannot be merged: {name} differs, {a!r} here and {b!r} there.{remedy}"
+                )
 
     # Model files.
 
     def save(self, path: str | os.PathLike[str], **extra: Any) -> None:
         """Write the model; learning can go on from the file bit for bit. `extra` goes into the header."""
+        header, arrays = self.to_parts()
+        files.write(path, {**header, **extra}, arrays)
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The learner as a JSON value and named arrays, of which `from_parts` makes an equal one."""
         header: dict[str, Any] = {
             "algorithm": self.algorithm.to_json(),
             "settled": None if self.settled is None else self.settled.to_json(),
@@ -352,69 +439,59 @@ class Learner:
             "dtype": self.dtype,
             "grow_features": self.grow_features,
             "grow_classes": self.grow_classes,
+            "threads": self.threads,
             "n_seen": self.n_seen,
             "width": self.width,
-            "scaling": None if self.scaling is None else self.scaling.kind,
-            **extra,
+            "scaling": self.inputs.to_json(),
+            "opening": self._opening is not None,
         }
-        arrays = {} if self.settled is None else leaves(self._state)
-        if self.scaling is not None:
-            arrays.update({_SCALING + name: array for name, array in self.scaling.arrays().items()})
-        model_files.write(path, header, arrays)
+        parts = {
+            "model": {} if self._runner is None else leaves(self._runner.state),
+            "inputs": self.inputs.arrays(),
+            "opening": {} if self._opening is None else self._opening.arrays(),
+        }
+        return header, files.joined(parts)
+
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
+        """The learner that `to_parts` described; anything that it could not have described is refused."""
+        learner = cls(
+            spec_from_json(header["algorithm"]),
+            tasks.from_json(header["task"]),
+            seed=header["seed"],
+            dtype=header["dtype"],
+            grow_features=header["grow_features"],
+            grow_classes=header["grow_classes"],
+            scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs")),
+            threads=header["threads"],
+        )
+        opening = files.part(arrays, "opening")
+        if header["settled"] is not None:
+            settled = spec_from_json(header["settled"])
+            width, n_seen = header["width"], header["n_seen"]
+            if type(settled) is not type(learner.algorithm) or not (isinstance(width, int) and width > 0):
+                raise ValueError("its header contradicts itself")
+            shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
+            state = settled.restore(files.part(arrays, "model"), shape)
+            learner._runner, learner.n_seen = Runner(settled, learner.task.name, state, shape), int(n_seen)
+            learner._opening = opening_from(opening) if header["opening"] else None
+        return learner
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Learner":
         """The learner that a file holds."""
-        return cls._from_file(path, *model_files.read(path))
+        return cls.load_with_header(path)[0]
 
     @classmethod
     def load_with_header(cls, path: str | os.PathLike[str]) -> tuple["Learner", dict[str, Any]]:
         """The learner that a file holds, and the file's header with all that `save` was given."""
-        header, arrays = model_files.read(path)
-        return cls._from_file(path, header, arrays), header
-
-    @classmethod
-    def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
+        header, arrays = files.read(path)
         try:
-            scaling = None
-            if header["scaling"] is not None:
-                names = [name for name in arrays if name.startswith(_SCALING)]
-                scaling = scaling_from(header["scaling"], {n.removeprefix(_SCALING): arrays.pop(n) for n in names})
-            learner = cls(
-                spec_from_json(header["algorithm"]),
-                tasks.from_json(header["task"]),
-                seed=header["seed"],
-                dtype=header["dtype"],
-                grow_features=header["grow_features"],
-                grow_classes=header["grow_classes"],
-                scaling=scaling,
-            )
-            if header["settled"] is not None:
-                settled = spec_from_json(header["settled"])
-                width, n_seen = header["width"], header["n_seen"]
-                if type(settled) is not type(learner.algorithm) or not (isinstance(width, int) and width > 0):
-                    raise ValueError("its header contradicts itself")
-                learner.settled, learner.n_seen = settled, int(n_seen)
-                learner._shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
-                learner._adopt(settled.restore(arrays, learner._shape))
-            return learner
+            return cls.from_parts(header, arrays), header
         except ModelFileError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
-
-
-def _scalings(
-    mine: Scaling | OnlineScaling | None, theirs: Scaling | OnlineScaling | None
-) -> list[tuple[str, Any, Any]]:
-    """What must be equal in the scalings of learners that are merged."""
-    pairs: list[tuple[str, Any, Any]] = [("scaling", mine and mine.kind, theirs and theirs.kind)]
-    if isinstance(mine, OnlineScaling) and isinstance(theirs, OnlineScaling) and mine.n_rows and theirs.n_rows:
-        pairs.append(("scaling.centred", mine.centred, theirs.centred))
-    if isinstance(mine, Scaling) and isinstance(theirs, Scaling):
-        fields = zip(mine._fields, mine, theirs, strict=True)
-        pairs += [(_SCALING + name, np.asarray(a).tolist(), np.asarray(b).tolist()) for name, a, b in fields]
-    return pairs
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:
@@ -434,11 +511,3 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray:
         row = int(np.argmin(np.isfinite(weights) & (weights >= 0)))
         raise ValueError(f"Row {row}: the sample weight {weights[row]} must be finite and not negative.")
     return weights
-
-
-def _variance(X: Any) -> float:
-    """Variance of all entries, implicit zeros included."""
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        return float(X.multiply(X).mean() - X.mean() ** 2)
-    return float(np.var(X, dtype=np.float64))

@@ -25,6 +25,10 @@ class Task:
         """Targets for labels; ValueError names what cannot be encoded."""
         raise NotImplementedError
 
+    def encode_one(self, label: Any) -> float | None:
+        """The target of one label; None for what `encode` should look at."""
+        return None
+
     def decode(self, scores: np.ndarray) -> np.ndarray:
         """The label shown for each row of scores (n, K)."""
         raise NotImplementedError
@@ -58,6 +62,9 @@ class Regression(Task):
             )
         return targets
 
+    def encode_one(self, label: Any) -> float | None:
+        return float(label) if isinstance(label, float | int) and abs(label) <= LARGEST else None
+
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return scores[:, 0].astype(np.float64)
 
@@ -88,6 +95,13 @@ class Classification(Task):
         if known.shape != y.shape:
             known = np.zeros(len(y), bool)
         return (self._order[place] if known.any() else np.zeros(len(y), np.int64)), known
+
+    def _place(self, label: Any) -> int | None:
+        """The class index of one label that is known and easy to look up."""
+        try:
+            return self._places.get(label)
+        except TypeError:  # it cannot be a key
+            return None
 
     def encode_positions(self, y: Any) -> np.ndarray:
         positions, known = self.positions(y)
@@ -123,6 +137,10 @@ class Binary(Classification):
     def encode(self, y: Any) -> np.ndarray:
         return 2.0 * self.encode_positions(y) - 1.0
 
+    def encode_one(self, label: Any) -> float | None:
+        place = self._place(label)
+        return None if place is None else 2.0 * place - 1.0
+
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[(scores[:, 0] >= 0).astype(np.int64)])
 
@@ -143,6 +161,10 @@ class Multiclass(Classification):
 
     def encode(self, y: Any) -> np.ndarray:
         return self.encode_positions(y).astype(np.float64)
+
+    def encode_one(self, label: Any) -> float | None:
+        place = self._place(label)
+        return None if place is None else float(place)
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[scores.argmax(axis=1)])

@@ -4,7 +4,7 @@ import copy
 from dataclasses import replace
 from typing import Any
 
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from .avm import AVM
 from .bogd import BOGD
 from .bpa import BPA

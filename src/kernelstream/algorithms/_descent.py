@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
 from ..numerics.compile import inlined
+from ..numerics.rows import Sample
 from ..parameters import at_least, positive
 from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
 
@@ -52,9 +53,9 @@ class Descent(Algorithm):
                     "Lower one of them."
                 )
 
-    def settle(self, task: str, variance: float, n_features: int) -> Self:
+    def settle(self, task: str, sample: Sample) -> Self:
         return replace(
-            super().settle(task, variance, n_features),
+            super().settle(task, sample),
             loss=DEFAULT_LOSS[task] if self.loss == "auto" else self.loss,
             learning_rate=DEFAULT_RATE[task] if self.learning_rate == "auto" else self.learning_rate,
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, common
+from ..engine import Common, Shape, common
 from ..engine.state import ModelFileError
 from ..kernels import Kernel
 from ..numerics import expansion

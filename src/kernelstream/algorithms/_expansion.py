@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Algorithm, Common, Shape, common
+from ..engine import Algorithm, Common, Shape, common
 from ..engine.state import restored
 from ..numerics import expansion
 from ..numerics.budgets import within

@@ -13,6 +13,7 @@ from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
 from ..numerics import expansion
 from ..numerics.compile import inlined
+from ..numerics.rows import Sample
 from ..parameters import positive
 from ._expansion import ExpansionAlgorithm
 
@@ -45,9 +46,9 @@ class RegularisedRisk(ExpansionAlgorithm):
     def losses(self, task: str) -> tuple[str, ...]:
         return loss_names(task, "epsilon-insensitive" if task == REGRESSION else "hinge")
 
-    def settle(self, task: str, variance: float, n_features: int) -> Self:
+    def settle(self, task: str, sample: Sample) -> Self:
         loss = self.losses(task)[0] if self.loss == "auto" else self.loss
-        return replace(super().settle(task, variance, n_features), loss=loss)
+        return replace(super().settle(task, sample), loss=loss)
 
     def risk(self, task: str, dtype: Any) -> RiskRecord:
         """Requires: a settled spec."""

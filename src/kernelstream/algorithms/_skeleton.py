@@ -17,7 +17,7 @@ To add an algorithm:
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine.contract import evaluate, step
+from ..engine import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import REGRESSION, LossRecord, Squared, slope
 from ..numerics import expansion

@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, common, evaluate, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion, rng

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, evaluate, step
+from ..engine import Common, Shape, evaluate, step
 from ..engine.state import ModelFileError
 from ..numerics import expansion
 from ..numerics.budgets import first_largest, negative_squares, spread_over, within

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..kernels import Gaussian
 from ..numerics import expansion, rng
 from ..numerics.budgets import (

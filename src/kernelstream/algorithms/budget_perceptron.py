@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..numerics import expansion
 from ..numerics.budgets import first_largest, within
 from ..numerics.compile import inlined

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot

@@ -30,6 +30,7 @@ from ..numerics.gram import cross_matrix
 from ..numerics.lifts import Nystrom
 from ..numerics.lifts.nystrom import NystromRecord
 from ..numerics.linear import descend, evaluate_linear, shrink
+from ..numerics.rows import Sample
 from ..parameters import whole
 from ._descent import Descent, DescentRecord, take_slope
 from ._features import FeatureAlgorithm, FeatureState, on_features
@@ -62,9 +63,9 @@ class NOGD(Descent, FeatureAlgorithm):
                     f"rank={self.rank} exceeds budget={self.budget}; a Gram matrix has no more eigenvalues."
                 )
 
-    def settle(self, task: str, variance: float, n_features: int) -> Self:
+    def settle(self, task: str, sample: Sample) -> Self:
         rank = max(1, self.budget // 5) if self.rank is None else self.rank
-        return replace(super().settle(task, variance, n_features), rank=rank)
+        return replace(super().settle(task, sample), rank=rank)
 
     @property
     def lift(self) -> Nystrom:

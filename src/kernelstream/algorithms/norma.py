@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_loss, slope
 from ..numerics import expansion

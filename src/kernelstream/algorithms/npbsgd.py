@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..engine.state import ModelFileError, restored
 from ..numerics import expansion, rng
 from ..numerics.budgets import project_out, smallest_slot, within

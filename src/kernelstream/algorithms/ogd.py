@@ -14,7 +14,7 @@ Symbols: eta learning_rate, lambda regularization, epsilon threshold.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine.contract import evaluate, step
+from ..engine import evaluate, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion

@@ -10,7 +10,7 @@ Symbols: C aggressiveness, epsilon epsilon.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine.contract import evaluate, step
+from ..engine import evaluate, step
 from ..numerics import expansion
 from ..parameters import one_of
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step

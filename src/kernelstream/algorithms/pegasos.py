@@ -12,7 +12,7 @@ Symbols: lambda regularization.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine.contract import evaluate, step
+from ..engine import evaluate, step
 from ..numerics import expansion
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 

@@ -13,7 +13,7 @@ Symbols: eta learning_rate, epsilon epsilon.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine.contract import evaluate, step
+from ..engine import evaluate, step
 from ..numerics import expansion
 from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
 

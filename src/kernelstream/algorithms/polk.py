@@ -33,7 +33,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..engine.state import ModelFileError, copied, restored
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.budgets import spread_over

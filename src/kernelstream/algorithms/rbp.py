@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine import Shape, evaluate, step
 from ..numerics import expansion, rng
 from ..numerics.budgets import random_slot
 from ..numerics.expansion import Expansion

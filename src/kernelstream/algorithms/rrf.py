@@ -37,6 +37,7 @@ from ..numerics.lifts import Fourier, Lift
 from ..numerics.lifts.fourier import SINCOS, FourierMap
 from ..numerics.linear import descend, evaluate_linear, shrink
 from ..numerics.products import multiply_row
+from ..numerics.rows import Sample
 from ..parameters import at_least, positive, whole
 from ..schedules import Schedule, ScheduleRecord, step_size
 from ._descent import Descent, DescentRecord, take_slope
@@ -101,8 +102,8 @@ class RRF(Descent, FeatureAlgorithm):
         if not self.kernel.shift_invariant:
             self.kernel.frequencies(0, range(0), self.n_components)
 
-    def settle(self, task: str, variance: float, n_features: int) -> Self:
-        settled = super().settle(task, variance, n_features)
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
         rate = DEFAULT_WIDTH_RATE[task] if self.width_learning_rate == "auto" else self.width_learning_rate
         return replace(settled, width_learning_rate=rate)
 

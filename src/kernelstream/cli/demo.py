@@ -79,5 +79,5 @@ def _run_all(traces: list[Trace], live: Live | None) -> None:
 
             if live is not None:
                 live.update(traces_table(traces, waiting="compiling"), refresh=True)
-            learner = Learner(spec, found.task, seed=SEED, scaling=found.scaling)
+            learner = Learner(spec, found.task, seed=SEED, scaling=found.fresh_scaling())
             traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from .. import ALGORITHMS
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..evaluate.models import Model, OwnModel
 from ..evaluate.settings import spec_from
 from ..learner import Learner

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluate.models import Model, Shown, as_model
-from ..sources import Matrix, OnlineScaling, Scaling
+from ..sources import Matrix, Scaling
 from ..sources.survey import Survey
 from ..tasks import Classification
 
@@ -26,13 +26,13 @@ def other(name: str, found: Survey) -> Model:
         raise ValueError(f"{name} is not for a {found.task.name} task; leave it out, or set another --task.")
     model = as_model(made, found.task)
     scaling = found.fresh_scaling()
-    return model if scaling is None else _OnScaledRows(model, scaling)
+    return _OnScaledRows(model, scaling) if scaling.changes else model
 
 
 class _OnScaledRows(Model):
     """A model that gets the rows as our learners see them, who scale for themselves."""
 
-    def __init__(self, model: Model, scaling: Scaling | OnlineScaling):
+    def __init__(self, model: Model, scaling: Scaling):
         self.model, self.scaling = model, scaling
         self.name, self.task, self.seed = model.name, model.task, model.seed
 
@@ -48,5 +48,5 @@ class _OnScaledRows(Model):
         return self.model.show(self.scaling.apply(X), kinds)
 
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
-        scaled = self.scaling.learn(X) if isinstance(self.scaling, OnlineScaling) else self.scaling.apply(X)
+        scaled = self.scaling.learn(X)
         return self.model.learn(scaled, y, kinds)

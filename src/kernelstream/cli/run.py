@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from .. import __version__
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..evaluate.experiments import Repetition, holdout, repeated, summarized
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import OwnModel

@@ -13,7 +13,6 @@ from ..evaluate.interrupts import Interrupts
 from ..metrics import default_metrics
 from ..report import words
 from ..report.live import ProgressLine
-from ..sources import OnlineScaling
 from . import options as o
 from .opening import opened, say, surveyed
 
@@ -63,9 +62,7 @@ def tune(
                 order = np.random.default_rng(seed).permutation(len(y))
                 X, y = X[order], y[order]
             metric = default_metrics(found.task.name)[-1].name
-            scaling = found.fresh_scaling()
-            if scaling is not None:
-                X = scaling.learn(X) if isinstance(scaling, OnlineScaling) else scaling.apply(X)
+            X = found.fresh_scaling().learn(X)
 
             def tried(trial: Trial) -> None:
                 interrupts.check()

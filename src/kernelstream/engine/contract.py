@@ -1,7 +1,9 @@
-"""The engine: lift what does not depend on the model for a chunk of rows, then predict and learn row by row.
+"""The contract of an algorithm file: a spec (`Algorithm`) beside the bodies of `lift`, `evaluate` and `step`.
 
-An algorithm is a spec (`Algorithm`, below) and the bodies of three functions that the engine calls from compiled code,
-chosen by the type of the algorithm's record: `lift`, `evaluate`, `step`. `run` is the only loop over examples.
+Learners of the second order fit it as they are. Their state has a D x D leaf, and rows that wait as leaves of their
+own; a step that fills the last place for them sets `halt`, and `prepare` adds the piece by one product: so pieces end
+at fixed row numbers, however the stream is cut, and a model file holds what waits. Their `merge` adds instead of
+averaging, and a sample weight scales what a row tells instead of a step: they say so in `exempt`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,17 +12,13 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..kernels import Gaussian, Kernel
-from ..numerics.compile import by_record, compiled
-from ..numerics.rows import Spread, alone, row_of, spread
+from ..numerics.rows import Sample, Spread, spread
 from ..parameters import Parameters
 from .state import restored
 
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
 LONGEST_CHUNK = 256
-
-# What `run` does with rows; the first alone for one chunk at a time.
-LIFT, LEARN, BOTH = 1, 2, 3
 
 
 class Common(NamedTuple):
@@ -68,9 +66,14 @@ class Algorithm(Parameters):
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
 
-    def settle(self, task: str, variance: float, n_features: int) -> Self:
-        """The spec with every parameter that depends on the task or the first block fixed."""
-        return replace(self, kernel=self.kernel.settle(variance, n_features))
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether `settle` needs rows: then the first ones are kept until they are enough (`Opening`)."""
+        return self.kernel.depends_on_data
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        """The spec with every parameter fixed that depends on the task or on the first rows."""
+        return replace(self, kernel=self.kernel.settle(sample))
 
     def lower(self, task: str, dtype: Any) -> Any:
         """The record that compiled code reads."""
@@ -85,7 +88,10 @@ class Algorithm(Parameters):
         raise NotImplementedError
 
     def prepare(self, record: Any, state: Any) -> Any:
-        """The state, made ready for more rows: called before each run and after each halt."""
+        """The state, made ready for more rows: called before each run and after each halt.
+
+        Ensures: what it does depends on the state alone, so that how often it is called changes nothing.
+        """
         return state
 
     def lifts_ahead(self, state: Any) -> bool:
@@ -113,79 +119,3 @@ class Algorithm(Parameters):
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""
         raise NotImplementedError
-
-
-def _lift(record, state, scratch, block, start, stop):
-    """Compute for the rows start .. stop-1 what does not depend on the model being learned; nothing, unless said."""
-
-
-lift = by_record(_lift, default=_lift)
-
-
-@by_record
-def evaluate(record, state, scratch, x, scores):
-    """scores = f(x)."""
-
-
-@by_record
-def step(record, state, scratch, x, target, weight, scores):
-    """Learn from one example whose scores are known; return its loss."""
-
-
-@compiled
-def run(record, state, scratch, block, targets, weights, scores, losses, start, end, what):
-    """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
-    are not finite (nothing was learned from it).
-
-    what: BOTH; or one half of it for rows that are one chunk: LIFT, and later, with the same scratch, LEARN."""
-    while start < end:
-        stop = min(start + scratch.common.chunk, end)
-        if what != LEARN:
-            lift(record, state, scratch, block, start, stop)
-        if what == LIFT:
-            return start
-        for t in range(start, stop):
-            x = row_of(block, t, t - start, scratch.common.spread)
-            evaluate(record, state, scratch, x, scores[t])
-            for k in range(scores.shape[1]):
-                if not np.isfinite(scores[t, k]):
-                    return -1 - t
-            losses[t] = step(record, state, scratch, x, targets[t], weights[t], scores[t])
-            if scratch.common.halt[()] != 0:
-                return t + 1
-        start = stop
-    return end
-
-
-@compiled
-def run_late(record, state, scratch, block, targets, weights, scores, losses, start, ahead, shown_block, shown):
-    """`run`, and before row t is learned from, shown[t] = f(row t of another block), whose scratch is `ahead`."""
-    n = targets.shape[0]
-    while start < n:
-        stop = min(start + scratch.common.chunk, n)
-        lift(record, state, scratch, block, start, stop)
-        lift(record, state, ahead, shown_block, start, stop)
-        for t in range(start, stop):
-            # What evaluate might compute ahead for the rows behind it would not follow the steps between.
-            evaluate(record, state, ahead, alone(row_of(shown_block, t, t - start, ahead.common.spread)), shown[t])
-            x = row_of(block, t, t - start, scratch.common.spread)
-            evaluate(record, state, scratch, x, scores[t])
-            for k in range(scores.shape[1]):
-                if not np.isfinite(scores[t, k]):
-                    return -1 - t
-            losses[t] = step(record, state, scratch, x, targets[t], weights[t], scores[t])
-            if scratch.common.halt[()] != 0:
-                return t + 1
-        start = stop
-    return n
-
-
-@compiled
-def run_scores(record, state, scratch, block, scores, start, end):
-    """scores[t] = f(row t) for the rows start .. end-1, learning nothing."""
-    for first in range(start, end, scratch.common.chunk):
-        stop = min(first + scratch.common.chunk, end)
-        lift(record, state, scratch, block, first, stop)
-        for t in range(first, stop):
-            x = row_of(block, t, t - first, scratch.common.spread)
-            evaluate(record, state, scratch, x, scores[t])

@@ -1,4 +1,6 @@
-"""Runner: takes blocks of rows through the engine, on one core or on several, with the same bits."""
+"""Runner: a model that runs: a settled spec, its state, and blocks of rows through the engine with the same bits on one
+core and on several.
+"""
 
 import time
 from typing import Any
@@ -8,66 +10,133 @@ import numpy as np
 from ..numerics.compile import direct
 from ..numerics.rows import Block
 from . import cores
-from .contract import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
+from .contract import Algorithm, Shape
+from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, run, run_scores
+from .single import Single
 from .state import on_lines
 
 
 class Runner:
     """What the engine needs to run a model: its record, its state, and desks to work on (an algorithm's scratch)."""
 
-    def __init__(self, spec: Algorithm, record: Any, state: Any, shape: Shape):
-        self.spec, self.record, self.state, self.shape = spec, record, state, shape
-        self.reached = 0  # the next row to learn from, or -1 - t when row t's scores are not finite
-        self._desks = [self._desk()]
+    def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape):
+        """Requires: a settled spec."""
+        self.spec, self.task, self.shape = spec, task, shape
+        self.record = spec.lower(task, shape.dtype)
+        self.reached = 0  # rows that the newest `learn` has learned from
+        self._adopt(state)
+
+    def _adopt(self, state: Any) -> None:
+        self.state = on_lines(state)
+        self._desks = [self.desk()]
         self._halt = self._desks[0].common.halt  # all of them share it
         self._spare: list[Any] = []
+        self._singles: list[Single] = []
 
-    def _desk(self) -> Any:
+    def desk(self) -> Any:
         return on_lines(self.spec.scratch(self.state, self.shape))
 
-    def learn(self, given: Any, start: int, threads: int) -> None:
-        """Predict, then learn, the rows from `start` on, to the end or to where the model must be prepared for more.
+    def _ready(self) -> None:
+        """Have the model prepared for more rows."""
+        state = self.spec.prepare(self.record, self.state)
+        if state is not self.state:
+            self._adopt(state)
 
-        given: block, targets, weights, scores and losses, as `engine.run` takes them.
-        Ensures: `reached` says how far it came, also when it was interrupted.
+    def grown(self, task: str, shape: Shape) -> "Runner":
+        """The same function for more features or outputs."""
+        return Runner(self.spec, task, self.spec.grow(self.state, shape), shape)
+
+    def learn(self, examples: Examples, threads: int, shown: tuple[Block, np.ndarray] | None = None) -> None:
+        """Predict, then learn, all rows; `shown` are rows whose scores are filled in beside them (`loop.Late`).
+
+        Ensures: `reached` says how far it came, also when it was interrupted. FloatingPointError: the scores of the row
+        `reached` are not finite; nothing was learned from it.
         """
-        self.reached, self._halt[()] = start, 0
-        desk, n = self._desks[0], len(given[1])
+        self.reached = 0
+        while self.reached < len(examples.targets):
+            self._ready()
+            if shown is not None:
+                examples = examples._replace(shown=Late(*shown, self.desk()))
+            self._halt[()] = 0
+            self._advance(examples, threads)
+
+    def learn_one(self, x: Any, target: float, weight: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits."""
+        single = self._single()
+        if not single.write(x):
+            self._singles.append(single)
+            return None
+        single.targets[0], single.weights[0] = target, weight
+        self.reached = 0
+        self._note(single.learn())
+        found = single.scores.copy(), single.losses.copy()
+        self._singles.append(single)
+        if single.halt[()]:
+            single.halt[()] = 0
+            self._ready()  # which forgets the room for single rows where the model's arrays change
+        return found
+
+    def score_one(self, x: Any) -> np.ndarray | None:
+        """f(x) of one dense row, (1, K); None where x is not a plain row that fits."""
+        single = self._single()
+        fits = single.write(x)
+        if fits:
+            single.score()
+        scores = single.scores.copy() if fits else None
+        self._singles.append(single)
+        return scores
+
+    def _single(self) -> Single:
+        """Room for one row that nobody uses: each caller takes one, or makes its own."""
+        try:
+            return self._singles.pop()
+        except IndexError:
+            self._ready()
+            return Single(self)
+
+    def _note(self, reached: int) -> None:
+        """What `run` returned."""
+        self.reached = reached if reached >= 0 else -1 - reached
+        if reached < 0:
+            raise FloatingPointError(
+                f"Row {self.reached}: the model's scores are no longer finite. The steps are too long for "
+                "this data: lower learning_rate, or scale features and targets. The rows before it were learned."
+            )
+
+    def _advance(self, examples: Examples, threads: int) -> None:
+        """To the end, or to where the model must be prepared for more."""
+        desk, start, n = self._desks[0], self.reached, len(examples.targets)
         chunks = (n - start) / desk.common.chunk
-        if threads > 1 and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self.state):
+        at_once = isinstance(examples.shown, AtOnce)
+        if threads > 1 and at_once and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self.state):
             stop = start + desk.common.chunk
             began = time.perf_counter()
-            run(self.record, self.state, desk, *given, start, stop, LIFT)
+            run(self.record, self.state, desk, examples, start, stop, LIFT)
             lifted = time.perf_counter()
-            self.reached = run(self.record, self.state, desk, *given, start, stop, LEARN)
+            self._note(run(self.record, self.state, desk, examples, start, stop, LEARN))
             if self.reached != stop or self._halt[()]:
                 return
             start = stop
             if cores.worth(lifted - began, time.perf_counter() - lifted, chunks):
-                self._learn_in_turn(given, start, threads)
+                self._learn_in_turn(examples, start, threads)
                 return
-        self.reached = run(self.record, self.state, desk, *given, start, n, BOTH)
+        self._note(run(self.record, self.state, desk, examples, start, n, BOTH))
 
-    def _learn_in_turn(self, given: Any, start: int, threads: int) -> None:
+    def _learn_in_turn(self, examples: Examples, start: int, threads: int) -> None:
         while len(self._desks) < threads:
-            desk = self._desk()
+            desk = self.desk()
             self._desks.append(desk._replace(common=desk.common._replace(halt=self._halt)))
-        n = len(given[1])
-        run_chunk = direct(run, self.record, self.state, self._desks[0], *given, start, n, BOTH)
+        n = len(examples.targets)
+        run_chunk = direct(run, self.record, self.state, self._desks[0], examples, start, n, BOTH)
 
         def lift(desk: Any, first: int, stop: int) -> None:
-            run_chunk(self.record, self.state, desk, *given, first, stop, LIFT)
+            run_chunk(self.record, self.state, desk, examples, first, stop, LIFT)
 
         def learn(desk: Any, first: int, stop: int) -> bool:
-            self.reached = run_chunk(self.record, self.state, desk, *given, first, stop, LEARN)
+            self._note(run_chunk(self.record, self.state, desk, examples, first, stop, LEARN))
             return self.reached == stop and not self._halt[()]
 
         cores.in_turn(lift, learn, self._desks[:threads], start, n)
-
-    def learn_late(self, given: Any, start: int, block: Block, shown: np.ndarray) -> None:
-        """`learn`, and before row t is learned from, shown[t] = f(row t of another block)."""
-        self.reached, self._halt[()] = start, 0
-        self.reached = run_late(self.record, self.state, self._desks[0], *given, start, self._desk(), block, shown)
 
     def score(self, block: Block, scores: np.ndarray, threads: int) -> None:
         """scores[t] = f(row t), learning nothing; several callers may do so at the same time."""
@@ -97,4 +166,4 @@ class Runner:
         try:
             return self._spare.pop()
         except IndexError:
-            return self._desk()
+            return self.desk()

@@ -1,25 +1,9 @@
-"""Model files: arrays and JSON in one zip, never pickle; loading one runs no code.
+"""States of models, nested NamedTuples of arrays: leaves by name, copies, places in memory, what a file may hold."""
 
-A file is an uncompressed zip of ``model.json`` and one ``.npy`` a leaf of the state. Members are stored, not
-deflated: a file can hold no more than its own length, so a hostile one cannot unfold. Arrays are checked against the
-shapes and types that the header's spec implies. Writing goes to a new file beside the old one, which is then replaced
-in one
-step.
-"""
-
-import io
-import json
-import os
-import tempfile
-import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-FORMAT = "kernelstream model"
-VERSION = 4
-_HEADER = "model.json"
 _LINE = 64  # bytes of a cache line
 
 # Fields of a state that follow from the others: no file holds them, and none is believed about them.
@@ -73,76 +57,6 @@ def on_lines(parts: Any) -> Any:
 def copied(parts: Any) -> Any:
     """The NamedTuple with copies of its arrays."""
     return rebuilt(parts, {name: part.copy() for name, part in leaves(parts, derived=True).items()})
-
-
-def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write a model file; a crash at any moment leaves the old file or the new one, whole."""
-    target = Path(path)
-    text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False, indent=1)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_HEADER, text)
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the arrays of a model file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            if any(m.compress_type != zipfile.ZIP_STORED for m in members) or _HEADER not in archive.namelist():
-                raise ModelFileError(f"{path} is a zip file but not a kernelstream model.")
-            header = json.loads(archive.read(_HEADER))
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise ModelFileError(f"{path} is a zip file but not a kernelstream model.")
-            if header.get("version") != VERSION:
-                raise ModelFileError(
-                    f"{path} has format version {header.get('version')!r}; this release reads version {VERSION}. "
-                    "Load it with the release that wrote it."
-                )
-            arrays = {}
-            for member in members:
-                if member.filename.endswith(".npy"):
-                    arrays[member.filename[:-4]] = _array(archive.read(member))
-            return header, arrays
-    except ModelFileError:
-        raise
-    except FileNotFoundError:
-        raise FileNotFoundError(f"No model file {path}.") from None
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        RecursionError,
-    ) as error:
-        raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
-
-
-def _array(data: bytes) -> np.ndarray:
-    stream = io.BytesIO(data)
-    version = np.lib.format.read_magic(stream)
-    reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-    shape, fortran, dtype = reader(stream)
-    rest = len(data) - stream.tell()
-    expected = dtype.itemsize
-    for length in shape:
-        expected *= length
-    if fortran or dtype.hasobject or expected != rest:
-        raise ValueError("an array's header does not fit its data")
-    return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape).copy()
 
 
 def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..engine.cores import available
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
@@ -18,7 +18,7 @@ from ..tasks import Classification, Task
 from .interrupts import uninterrupted
 from .models import Model, as_model
 from .processes import Processes
-from .run import Checkpoint, Trace, prequential, settled_blocks
+from .run import Checkpoint, Trace, prequential
 
 
 def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
@@ -66,7 +66,7 @@ def holdout(
         trace.parameters = model.parameters
 
     for _ in range(passes):
-        for X, y in _cut(settled_blocks([model], iter(train)), [mark - rows for mark in marks]):
+        for X, y in _cut(iter(train), [mark - rows for mark in marks]):
             with uninterrupted():
                 start = time.perf_counter()
                 model.learn(X, y, frozenset())

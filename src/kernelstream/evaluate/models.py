@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from ..learner import Learner
 from ..metrics import LABELS, PROBABILITIES, SCORES
 from ..sources import Matrix
-from ..sources.transform import OnlineScaling
 from ..tasks import Classification, Task
 from .settings import flat
 
@@ -57,14 +56,6 @@ class Model:
     def prepare(self, *, late: bool = False) -> None:
         """Have everything compiled that learning will run, also from labels that come late."""
 
-    @property
-    def settled(self) -> bool:
-        """Whether nothing is left that the first rows decide."""
-        return True
-
-    def settle(self, X: Matrix) -> None:
-        """Let the first rows decide what depends on them."""
-
 
 class OwnModel(Model):
     """A Learner."""
@@ -90,15 +81,6 @@ class OwnModel(Model):
     def parameters(self) -> dict[str, Any]:
         return flat(self.learner.settled or self.learner.algorithm)
 
-    @property
-    def settled(self) -> bool:
-        return self.learner.settled is not None
-
-    def settle(self, X: Matrix) -> None:
-        growing = self.learner.grow_features and sp.issparse(X)
-        # A learner that grows is as wide as the last feature it has met.
-        self.learner.settle(X[:, : int(X.indices.max(initial=0)) + 1] if growing else X)
-
     def prepare(self, *, late: bool = False) -> None:
         """A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it."""
         learner = self.learner
@@ -119,8 +101,6 @@ class OwnModel(Model):
         return self._shown(self.learner.learn(X, y), kinds)
 
     def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
-        if isinstance(self.learner.scaling, OnlineScaling):  # what scales a row changes with every row
-            return super().learn_late(X, y, shown, kinds)
         return self._shown(self.learner.learn_late(X, y, shown), kinds)
 
     def _shown(self, scores: np.ndarray, kinds: Set[str]) -> Shown:

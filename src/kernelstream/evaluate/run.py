@@ -1,7 +1,7 @@
 """Prequential evaluation: every row is predicted before it is learned from; the one loop behind all commands.
 
-What a Trace holds does not depend on how the source cuts its blocks: checkpoints are at fixed rows, and what a learner
-settles from its data is settled on the same rows. Several models can learn side by side from one reading pass.
+What a Trace holds does not depend on how the source cuts its blocks: checkpoints are at fixed rows. Several models can
+learn side by side from one reading pass.
 """
 
 import math
@@ -12,8 +12,8 @@ from itertools import chain, tee
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 
+from ..engine.opening import stacked
 from ..metrics import Metric, default_metrics
 from ..sources import LabelledBlock, Matrix, Source
 from ..sources.survey import survey
@@ -21,8 +21,6 @@ from ..tasks import Classification, Task
 from .interrupts import uninterrupted
 from .models import Model, Shown, as_model
 
-# What gamma="scale" and its like are settled on.
-SETTLING_ROWS = 4096
 _FIRST_CHECKPOINT = 16
 _CHECKPOINTS_PER_DOUBLING = 8
 
@@ -164,7 +162,7 @@ def follow(
     going = list(runs)
     blocks = clock.reading(iter(source))
     row = 0
-    for X, y in settled_blocks([run.model for run in runs], blocks):
+    for X, y in blocks:
         for run in list(going):
             run.reading_seconds = clock.read
             try:
@@ -374,29 +372,6 @@ class _Clock:
     def timed(self, work: Callable[[], Any]) -> tuple[Any, float]:
         start = time.perf_counter()
         return work(), time.perf_counter() - start
-
-
-def settled_blocks(models: Sequence[Model], blocks: Iterator[LabelledBlock]) -> Iterator[LabelledBlock]:
-    """All blocks of a stream, after models have been settled on its first rows, however they come in blocks."""
-    held: list[LabelledBlock] = []
-    if all(model.settled for model in models):
-        return blocks
-    while sum(len(y) for _, y in held) < SETTLING_ROWS and (block := next(blocks, None)) is not None:
-        held.append(block)
-    if held:
-        opening = stacked([X for X, _ in held])[:SETTLING_ROWS]
-        for model in models:
-            if not model.settled:
-                model.settle(opening)
-    return chain(held, blocks)
-
-
-def stacked(blocks: Sequence[Matrix]) -> Matrix:
-    """Blocks of rows as one; sparse ones may widen."""
-    if not sp.issparse(blocks[0]):
-        return np.concatenate(blocks)
-    width = max(X.shape[1] for X in blocks)
-    return sp.vstack([sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], width)) for X in blocks], "csr")
 
 
 def _without_nan(values: dict[str, float]) -> dict[str, float | None]:

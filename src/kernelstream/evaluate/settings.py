@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..algorithms import ALGORITHMS, make
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..kernels import KERNELS
 from ..losses import LOSSES
 from ..parameters import Parameters

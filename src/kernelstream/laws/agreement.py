@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.state import leaves
 from ..learner import Learner
 
 # What rounding may do to a stream's scores, relative to the largest. Every round adds a few units in the last place, so
@@ -65,9 +64,8 @@ def snapshot(learner: Learner) -> dict[str, Any]:
     """Everything that a learner has learned, bit for bit."""
     kept: dict[str, Any] = {"n_seen": learner.n_seen, "width": learner.width, "size": learner.size}
     kept["classes"] = list(getattr(learner.task, "classes", ()))
-    if learner.settled is not None:
-        for name, array in leaves(learner._state).items():
-            kept[name] = (str(array.dtype), array.shape, array.tobytes())
+    for name, array in learner.to_parts()[1].items():
+        kept[name] = (str(array.dtype), array.shape, array.tobytes())
     return kept
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import make
+from ..engine import Algorithm, cores, run, run_scores
 from ..engine import contract as engine
-from ..engine import cores
-from ..engine.contract import Algorithm
 from ..engine.state import leaves
 from ..learner import DTYPES, Learner
 from ..losses import MULTICLASS, REGRESSION
@@ -197,7 +196,7 @@ def nothing_is_recompiled(case: Case) -> None:
     warm, (X, y) = case.learner("float32"), stream(case.task)
     warm.learn(X, y)
     warm.scores(X)
-    before = specialisations(engine.run), specialisations(engine.run_scores)
+    before = specialisations(run), specialisations(run_scores)
     read_only = [np.array(a) for a in (X, y, np.ones(N_ROWS))]
     for array in read_only:
         array.setflags(write=False)
@@ -212,7 +211,7 @@ def nothing_is_recompiled(case: Case) -> None:
             learner.learn(X, y)
             learner.learn(sp.csr_array(X), y, np.full(12, 2.0))
             learner.scores(X[::-1])
-    after = specialisations(engine.run), specialisations(engine.run_scores)
+    after = specialisations(run), specialisations(run_scores)
     require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..kernels import DOT, KERNELS
 from ..learner import Learner
 from ..losses import as_loss

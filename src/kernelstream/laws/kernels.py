@@ -11,7 +11,7 @@ from ..learner import DTYPES
 from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.compile import compiled
-from ..numerics.rows import as_matrix, row_of, spread, to_block
+from ..numerics.rows import Sample, as_matrix, row_of, spread, to_block
 from ..numerics.tiles import TILE
 from ..parameters import from_json
 from .agreement import KERNEL_ROUNDING, require, require_close
@@ -136,7 +136,7 @@ KERNEL_LAWS: dict[str, Callable[[Kernel], None]] = {
 
 def check_kernel(kernel: Kernel, *, positive: bool = True) -> None:
     """Every law of kernels; `positive=False` for one that is not positive definite."""
-    settled = kernel.settle(1.0, 6)
+    settled = kernel.settle(Sample(1.0, 6))
     for name, law in KERNEL_LAWS.items():
         if positive or name != kernel_is_positive.__name__:
             law(settled)

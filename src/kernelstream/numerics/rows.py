@@ -118,6 +118,54 @@ def filled(block: Block, width: int) -> Block:
     return Block(*_places(*rows.shape), rows.reshape(-1), 1)
 
 
+class Sample(NamedTuple):
+    """What a kernel's width is settled on: the variance of all entries of some rows, and how many features they have,
+    not counting those that are 0 in all of them.
+    """
+
+    variance: float
+    n_features: int
+
+
+@compiled
+def _sums(block, mean, present, sums):
+    """Add up the values that are not 0 and their squared distances from the mean; count them, mark their features."""
+    for t in range(block.indptr.shape[0] - 1):
+        lo, hi = block.indptr[t], block.indptr[t + 1]
+        for p in range(lo, hi):
+            value = np.float64(block.values[p])
+            if value != 0.0:
+                sums[0] += value
+                sums[1] += (value - mean) * (value - mean)
+                sums[2] += 1.0
+                present[block.indices[p - lo if block.shared == 1 else p]] = 1
+
+
+def sample_of(blocks: list[Block], width: int) -> Sample:
+    """Ensures: neither the storage nor the cut of the rows changes a bit, nor do features that are 0 in all of them."""
+    present, mean, entries, sums = np.zeros(width, np.int64), 0.0, 0, np.zeros(3)
+    for _ in range(2):  # the second time around the mean
+        sums[:] = 0.0
+        for block in blocks:
+            _sums(block, mean, present, sums)
+        entries = sum(map(n_rows, blocks)) * int(present.sum())
+        mean = float(sums[0]) / max(entries, 1)
+    squares = sums[1] + (entries - sums[2]) * mean * mean
+    return Sample(float(squares) / max(entries, 1), int(present.sum()))
+
+
+def as_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> Any:
+    """Sparse rows from their parts, with the narrower index type where it is wide enough.
+
+    Requires: indices ascend strictly in each row.
+    """
+    index_type = np.int32 if max(width, len(values)) <= np.iinfo(np.int32).max else np.int64
+    parts = (values, indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False))
+    X = sp.csr_array(parts, shape=(len(indptr) - 1, width))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
 def as_matrix(X: Any) -> Any:
     """A 2-D numeric NumPy array or a CSR array with sorted, unique indices, from whatever rows were handed in."""
     if sp.issparse(X):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..evaluate.run import stacked
+from ..engine.opening import stacked
 from ..losses import BINARY, REGRESSION
 from ..sources import Matrix, datasets, open_source
 from ..tasks import Binary, Multiclass, Regression, Task

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import ALGORITHMS
-from ..engine.contract import Algorithm
+from ..engine import Algorithm
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.run import Checkpoint, Trace
 from ..evaluate.settings import spec_from

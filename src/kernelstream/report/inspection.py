@@ -42,7 +42,7 @@ def describe(learner: Learner) -> dict[str, str]:
         "memory": words.size_in_bytes(learner.n_bytes),
         "dtype": learner.dtype,
         "seed": str(learner.seed),
-        "scaling": "none" if learner.scaling is None else learner.scaling.kind,
+        "scaling": learner.inputs.features.kind,
     }
     return lines | {name: _summary(value) for name, value in learner.attributes.items()}
 
@@ -93,7 +93,7 @@ def _summary(value: Any) -> str:
 def _unscaled(learner: Learner, points: np.ndarray) -> np.ndarray:
     """Points in the units of the data."""
     points = points.astype(np.float64)
-    return points if learner.scaling is None else learner.scaling.undo(points)
+    return learner.inputs.features.undo(points)
 
 
 def _image_shape(width: int) -> tuple[int, int] | None:
@@ -177,8 +177,9 @@ def _region(learner: Learner, points: np.ndarray | None) -> tuple[np.ndarray, np
         return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
     kernel = getattr(learner.settled, "kernel", None)
     gamma = getattr(kernel, "gamma", 0.5)
-    reach = _DEVIATIONS / math.sqrt(2.0 * gamma) if learner.scaling is None else _DEVIATIONS
-    if learner.scaling is not None and learner.scaling.kind == "minmax":
+    scaling = learner.inputs.features
+    reach = _DEVIATIONS if scaling.changes else _DEVIATIONS / math.sqrt(2.0 * gamma)
+    if scaling.kind == "minmax":
         reach = 1.0
     corners = _unscaled(learner, np.array([[-reach, -reach], [reach, reach]]))
     # A feature that was constant is shown with some width around it.

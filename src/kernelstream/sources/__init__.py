@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ..engine.inputs import FixedScaling, OnlineScaling, Scaling
 from .base import DEFAULT_BLOCK_ROWS, ArraySource, LabelledBlock, Matrix, Source, SourceError
 from .bundled import BUNDLED, bundled
 from .delimited import DelimitedSource
@@ -14,13 +15,14 @@ from .libsvm import LibsvmSource
 from .npz import NpzSource
 from .stdin import STDIN, StandardInput
 from .streams import ChainedSource, ReadAhead, open_files
-from .transform import OnlineScaling, Scaled, Scaling, Shuffled, fit_scaling
+from .transform import Scaled, Shuffled, fit_scaling
 
 __all__ = [
     "ArraySource",
     "ChainedSource",
     "Checkerboard",
     "DelimitedSource",
+    "FixedScaling",
     "Hyperplane",
     "LabelledBlock",
     "LibsvmSource",

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ..numerics.rows import as_csr as as_csr
+
 # An ndarray or a csr_array; SciPy ships no types to say so.
 Matrix: TypeAlias = Any
 LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
@@ -267,18 +269,6 @@ def as_labels(y: Any) -> NDArray[Any]:
     if labels.dtype.kind in "USO" and all(isinstance(label, str | bytes) for label in labels[:1].tolist()):
         return labels.astype(str)
     raise ValueError(f"labels have dtype {labels.dtype}; give real numbers or str")
-
-
-def as_csr(values: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], width: int) -> csr_array:
-    """Sparse rows from their parts, with the narrower index type where it is wide enough.
-
-    Requires: indices ascend strictly in each row.
-    """
-    index_type = np.int32 if max(width, len(values)) <= np.iinfo(np.int32).max else np.int64
-    parts = (values, indices.astype(index_type, copy=False), indptr.astype(index_type, copy=False))
-    X = csr_array(parts, shape=(len(indptr) - 1, width))
-    X.has_sorted_indices = X.has_canonical_format = True
-    return X
 
 
 def to_number(text: str | bytes) -> float:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from ..engine.inputs import ONLINE
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..tasks import Binary, Multiclass, Regression, Task, classification
 from . import ArraySource, ChainedSource, LabelledBlock, OnlineScaling, Scaling, Source, StandardInput, fit_scaling
 from .base import DerivedSource
-from .transform import ONLINE
 
 AUTO = "auto"
 TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)
@@ -47,9 +47,9 @@ class Survey:
     online: bool = False
     grow_classes: bool = False
 
-    def fresh_scaling(self) -> Scaling | OnlineScaling | None:
+    def fresh_scaling(self) -> Scaling:
         """The scaling of one more learner."""
-        return OnlineScaling() if self.online else self.scaling
+        return OnlineScaling() if self.online else self.scaling or Scaling()
 
 
 def survey(

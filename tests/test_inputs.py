@@ -1,16 +1,17 @@
-"""Laws of online scaling: the past only, whatever the blocks; kept with the model, untouched by bad rows."""
+"""Laws of scaling: the past only, whatever the blocks; features, targets; kept with the model, whole after errors."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from kernelstream import FOGD, OGD, Binary, Learner, Regression
-from kernelstream.engine import state as model_files
+from kernelstream import FOGD, OGD, Binary, Learner, OnlineKernelClassifier, Regression, load
+from kernelstream.engine import files
+from kernelstream.engine.inputs import ONLINE, FixedScaling, Inputs, OnlineScaling, Scaling, scaling_from
 from kernelstream.engine.state import ModelFileError
 from kernelstream.evaluate.run import prequential
 from kernelstream.kernels import Gaussian
-from kernelstream.sources import ArraySource, Scaling, fit_scaling, open_source
-from kernelstream.sources.transform import ONLINE, OnlineScaling, scaling_from
+from kernelstream.sources import ArraySource, fit_scaling, open_source
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.normal([5.0, -1e3, 0.0, 2.0], [2.0, 1e-2, 1e4, 0.0], size=(200, 4))
@@ -20,8 +21,10 @@ Y = np.where(X[:, 0] > 3.0, "yes", "no")
 FORMS = {"dense": np.asarray, "sparse": sp.csr_array}
 
 
-def learner(**options):
-    spec = FOGD(n_components=20, kernel=Gaussian(gamma=0.3))
+SPEC = FOGD(n_components=20, kernel=Gaussian(gamma=0.3))
+
+
+def learner(spec=SPEC, **options):
     return Learner(spec, Binary(["no", "yes"]), **{"dtype": "float64", "scaling": OnlineScaling()} | options)
 
 
@@ -33,23 +36,23 @@ def statistics(scaling):
     return {name: array.tolist() for name, array in scaling.arrays().items()}
 
 
-def test_a_dense_row_is_scaled_by_the_mean_and_deviation_of_the_rows_before_it():
+def test_a_dense_row_is_scaled_by_the_mean_and_deviation_of_the_rows_so_far():
     scaled = OnlineScaling().learn(X)
     assert (scaled[0] == 0).all()
     for t in range(1, len(X)):
-        past = X[:t]
+        past = X[: t + 1]
         deviation = past.std(axis=0)
         expected = np.divide(X[t] - past.mean(axis=0), deviation, out=np.zeros(4), where=deviation > 1e-9)
         np.testing.assert_allclose(scaled[t], expected, rtol=1e-6, atol=1e-9)
     assert (scaled[:, 3] == 0).all()
 
 
-def test_a_sparse_row_is_divided_by_the_root_mean_square_of_the_rows_before_it():
+def test_a_sparse_row_is_divided_by_the_root_mean_square_of_the_rows_so_far():
     scaled = OnlineScaling().learn(sp.csr_array(X))
     assert sp.issparse(scaled)
     assert np.array_equal(scaled.indices, sp.csr_array(X).indices)
     for t in range(1, len(X)):
-        size = np.sqrt(np.mean(np.square(X[:t]), axis=0))
+        size = np.sqrt(np.mean(np.square(X[: t + 1]), axis=0))
         expected = np.divide(X[t], size, out=np.zeros(4), where=size > 0)
         np.testing.assert_allclose(scaled[[t]].toarray()[0], expected, rtol=1e-12)
 
@@ -63,7 +66,7 @@ def test_blocks_have_no_effect_bit_for_bit(form, block_rows):
     starts = range(0, len(Y), block_rows)
     in_pieces = [pieces.learn(rows[i : i + block_rows], Y[i : i + block_rows]) for i in starts]
     assert np.array_equal(at_once, np.concatenate(in_pieces))
-    assert statistics(whole.scaling) == statistics(pieces.scaling)
+    assert statistics(whole.inputs.features) == statistics(pieces.inputs.features)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -71,7 +74,7 @@ def test_a_trace_does_not_depend_on_the_blocks_though_gamma_is_settled_from_scal
     def record(block_rows):
         model = Learner("fogd", Binary(["no", "yes"]), scaling=OnlineScaling())
         trace = prequential(model, ArraySource(FORMS[form](X), Y, block_rows=block_rows))
-        return trace.parameters, [(c.rows, c.metrics) for c in trace.checkpoints], statistics(model.scaling)
+        return trace.parameters, [(c.rows, c.metrics) for c in trace.checkpoints], statistics(model.inputs.features)
 
     assert record(13) == record(1000)
 
@@ -94,7 +97,7 @@ def test_a_learner_that_grows_takes_wider_rows_and_predicts_narrower_and_wider_o
     model = learner(grow_features=True)
     model.learn(FORMS[form](X[:50, :2]), Y[:50])
     model.learn(FORMS[form](X[50:]), Y[50:])
-    assert model.width == len(model.scaling.mean) == 4
+    assert model.width == len(model.inputs.features.mean) == 4
     wider = np.concatenate([X, np.full((200, 1), 9.0)], axis=1)
     assert np.array_equal(model.scores(FORMS[form](wider)), model.scores(FORMS[form](X)))
     padded = X.copy()
@@ -107,9 +110,9 @@ def test_prediction_applies_the_newest_statistics_and_changes_nothing(form):
     rows, model = FORMS[form](X), learner()
     assert (model.scores(rows) == 0).all()
     model.learn(rows[:100], Y[:100])
-    before = statistics(model.scaling)
+    before = statistics(model.inputs.features)
     shown = model.scores(rows[100:101])
-    assert statistics(model.scaling) == before
+    assert statistics(model.inputs.features) == before
     assert np.array_equal(shown, model.learn(rows[100:101], Y[100:101]))
 
 
@@ -123,13 +126,13 @@ def test_what_comes_later_is_not_peeked_at():
 def test_learning_goes_on_from_a_file_bit_for_bit(form, tmp_path):
     rows, through = FORMS[form](X), learner()
     learner().save(tmp_path / "unlearned.ks")
-    assert Learner.load(tmp_path / "unlearned.ks").scaling.kind == ONLINE
+    assert Learner.load(tmp_path / "unlearned.ks").inputs.features.kind == ONLINE
     through.learn(rows[:90], Y[:90])
     through.save(tmp_path / "m.ks")
     resumed = Learner.load(tmp_path / "m.ks")
-    assert statistics(resumed.scaling) == statistics(through.scaling)
+    assert statistics(resumed.inputs.features) == statistics(through.inputs.features)
     assert np.array_equal(resumed.learn(rows[90:], Y[90:]), through.learn(rows[90:], Y[90:]))
-    assert statistics(resumed.scaling) == statistics(through.scaling)
+    assert statistics(resumed.inputs.features) == statistics(through.inputs.features)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +140,8 @@ def test_learning_goes_on_from_a_file_bit_for_bit(form, tmp_path):
     [
         {"mean": np.array([0.0])},
         {"mean": np.full(4, np.nan)},
-        {"spread": np.full(4, -1.0)},
-        {"spread": np.zeros(4, np.float32)},
+        {"squares": np.full(4, -1.0)},
+        {"squares": np.zeros(4, np.float32)},
         {"counts": np.array([-1, 1])},
         {"counts": np.array([1])},
     ],
@@ -147,10 +150,10 @@ def test_statistics_that_cannot_have_been_learned_are_refused(change, tmp_path):
     model = learner()
     model.learn(X, Y)
     model.save(tmp_path / "m.ks")
-    header, arrays = model_files.read(tmp_path / "m.ks")
-    arrays.update({f"scaling.{name}": array for name, array in change.items()})
+    header, arrays = files.read(tmp_path / "m.ks")
+    arrays.update({f"inputs.features.{name}": array for name, array in change.items()})
     header = {name: value for name, value in header.items() if name not in ("format", "version")}
-    model_files.write(tmp_path / "m.ks", header, arrays)
+    files.write(tmp_path / "m.ks", header, arrays)
     with pytest.raises(ModelFileError, match=r"m\.ks is damaged"):
         Learner.load(tmp_path / "m.ks")
 
@@ -171,26 +174,120 @@ BAD = {
 def test_bad_input_changes_no_statistics(wrong, form):
     model = learner()
     model.learn(FORMS[form](X), Y)
-    before, scores = statistics(model.scaling), model.scores(X)
+    before, scores = statistics(model.inputs.features), model.scores(X)
     rows, *rest = BAD[wrong]()
     with pytest.raises(ValueError):
         model.learn(FORMS[form](rows), *rest)
-    assert statistics(model.scaling) == before
+    assert statistics(model.inputs.features) == before
     assert np.array_equal(model.scores(X), scores)
 
 
-def test_a_diverging_model_has_scaled_by_the_whole_block():
-    model = Learner(OGD(learning_rate=1e30), Regression(), scaling=OnlineScaling())
+@pytest.mark.parametrize("form", FORMS)
+def test_a_diverging_model_has_taken_in_the_rows_that_it_learned(form):
+    model = Learner(OGD(learning_rate=1e30, kernel=Gaussian(gamma=0.1)), Regression(), scaling=ONLINE)
     with pytest.raises(FloatingPointError):
-        model.learn(X, X[:, 2])
-    assert model.n_seen < len(X)
-    assert model.scaling.n_rows == len(X)
+        model.learn(FORMS[form](X), X[:, 0])
+    assert 0 < model.n_seen < len(X)
+    expected = OnlineScaling()
+    expected.learn(FORMS[form](X[: model.n_seen]))
+    assert statistics(model.inputs.features) == statistics(expected)
+    assert model.inputs.targets.n_rows == model.n_seen
 
 
-def test_a_jump_after_a_standstill_stays_within_what_a_learner_takes():
-    rows = np.array([[1.0], [1.0 + 1e-12], [-1e15], [1.0]])
-    assert OnlineScaling().learn(rows)[2, 0] == -1e15
-    assert np.isfinite(learner().learn(rows, ["no", "yes", "no", "yes"])).all()
+@pytest.mark.parametrize("form", FORMS)
+def test_no_row_is_further_out_than_its_number_allows(form):
+    jumps = np.array([[1.0], [1.0 + 1e-12], [-1e15], [1.0], [1e15]])
+    for rows in (X, jumps):
+        scaled = dense(OnlineScaling().learn(FORMS[form](rows)))
+        assert (np.abs(scaled) <= np.sqrt(np.arange(1, len(rows) + 1))[:, None] * (1 + 1e-6)).all()
+
+
+# Targets.
+
+
+@pytest.mark.parametrize("gamma", [0.3, "scale"])
+def test_an_offset_of_the_targets_changes_no_error_once_there_was_a_target(gamma):
+    rows = np.random.default_rng(1).normal(size=(300, 3))
+    y = np.sin(rows[:, 0]) + rows[:, 1]
+    errors = {}
+    for offset, unit in ((0.0, 1.0), (1e4, 1.0), (-3e6, 1e3)):
+        model = Learner(FOGD(kernel=Gaussian(gamma=gamma)), Regression(), scaling=ONLINE)
+        shown = model.predict_learn(rows, offset + unit * y)
+        errors[offset] = (shown - offset - unit * y)[1:] / unit
+        np.testing.assert_allclose(model.predict(rows[:5]), offset + unit * y[:5], atol=unit)
+    for offset in errors:
+        np.testing.assert_allclose(errors[offset], errors[0.0], atol=2e-3)
+    assert np.mean(errors[0.0][150:] ** 2) < 0.3 * y.var()
+
+
+def test_a_prediction_is_scaled_back_by_the_targets_before_it():
+    y = np.array([10.0, 20.0, 60.0])
+    scaled, offsets, units = OnlineScaling().learn_targets(y)
+    assert offsets.tolist() == [0.0, 10.0, 15.0]
+    assert units.tolist() == [1.0, 0.0, 5.0]
+    np.testing.assert_allclose(scaled, [0.0, 1.0, (60.0 - 30.0) / np.std(y)])
+
+
+def test_fixed_targets_are_scaled_too():
+    rows = np.random.default_rng(1).normal(size=(200, 3))
+    y = 500.0 + 10.0 * rows[:, 0]
+    inputs = Inputs(Scaling(), FixedScaling("standard", np.array([500.0]), np.array([0.1])))
+    model = Learner(OGD(kernel=Gaussian(gamma=0.3)), Regression(), scaling=inputs)
+    assert np.abs(model.predict_learn(rows, y) - y)[100:].mean() < 5.0
+    assert abs(model.predict(rows[:1])[0] - y[0]) < 10.0
+
+
+# Labels that come late.
+
+
+@pytest.mark.parametrize("gamma", [0.3, "scale"])
+@pytest.mark.parametrize("form", FORMS)
+def test_late_labels_are_learned_as_a_loop_of_scores_and_learn_would(form, gamma):
+    rows, delay, n = FORMS[form](X), 9, 150
+    at_once, loop = (learner(scaling=ONLINE, spec=FOGD(n_components=20, kernel=Gaussian(gamma=gamma))) for _ in "ab")
+    late = at_once.learn_late(rows[:n], Y[:n], rows[delay : n + delay])
+    for t in range(n):
+        assert np.array_equal(loop.scores(rows[t + delay : t + delay + 1])[0], late[t]), t
+        loop.learn(rows[t : t + 1], Y[t : t + 1])
+    assert statistics(at_once.inputs.features) == statistics(loop.inputs.features)
+
+
+def test_there_are_as_many_rows_to_show_as_to_learn():
+    with pytest.raises(ValueError, match="5 rows to learn and 4 to show"):
+        learner().learn_late(X[:5], Y[:5], X[:4])
+
+
+# Estimators.
+
+
+def test_scaling_and_threads_survive_fit_clone_save_and_load(tmp_path):
+    for scaling in ("none", "online", "standard", "minmax", fit_scaling(ArraySource(X, Y), "standard")):
+        given = OnlineKernelClassifier("ogd", scaling=scaling, threads=1, random_state=0)
+        fitted = clone(given).fit(X, Y)
+        fitted.save(tmp_path / "m.ks")
+        loaded = load(tmp_path / "m.ks")
+        assert (loaded.threads, loaded.learner_.threads) == (1, 1)
+        assert np.array_equal(loaded.decision_function(X), fitted.decision_function(X))
+        assert np.array_equal(clone(loaded).fit(X, Y).decision_function(X), fitted.decision_function(X))
+        assert np.array_equal(loaded.fit(X, Y).decision_function(X), fitted.decision_function(X))
+
+
+def test_what_must_be_fitted_is_refused_where_there_are_no_rows_yet():
+    for name in ("standard", "minmax"):
+        with pytest.raises(ValueError, match=f"scaling='{name}' is fitted on rows.*online"):
+            OnlineKernelClassifier(scaling=name).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="scaling='robust' must be one of none, minmax, standard, online"):
+        Learner("ogd", Regression(), scaling="robust")
+    with pytest.raises(ValueError, match="scaling=3 must be one of"):
+        Learner("ogd", Regression(), scaling=3)
+
+
+def test_an_estimator_fits_its_scaling_on_all_rows():
+    one = OnlineKernelClassifier("ogd", scaling="standard", random_state=0).fit(X, Y)
+    scaling = one.learner_.inputs.features
+    np.testing.assert_allclose(scaling.offset, X.mean(axis=0))
+    np.testing.assert_allclose(scaling.apply(X)[:, :3].std(axis=0), 1.0)
+    assert one.partial_fit(X[:5], Y[:5]).learner_.inputs.features.offset is scaling.offset
 
 
 def test_the_form_learned_first_decides_and_the_other_is_converted():
@@ -210,22 +307,22 @@ def test_merged_statistics_are_those_of_all_rows(form):
     a, b = learner(grow_features=True), learner(grow_features=True)
     a.learn(rows[:60, :3], Y[:60])
     b.learn(rows[60:], Y[60:])
-    theirs = statistics(b.scaling)
+    theirs = statistics(b.inputs.features)
     a.merge(b)
     whole = OnlineScaling()
     narrow = X.copy()
     narrow[:60, 3] = 0
     whole.learn(FORMS[form](narrow))
     for name, array in whole.arrays().items():
-        np.testing.assert_allclose(a.scaling.arrays()[name], array, rtol=1e-9, atol=1e-9)
-    assert statistics(b.scaling) == theirs
-    assert statistics(learner().merge(b).scaling) == theirs
+        np.testing.assert_allclose(a.inputs.features.arrays()[name], array, rtol=1e-9, atol=1e-9)
+    assert statistics(b.inputs.features) == theirs
+    assert statistics(learner().merge(b).inputs.features) == theirs
 
 
 def test_learners_whose_scalings_do_not_fit_are_not_merged():
     fitted = [fit_scaling(ArraySource(rows, Y), "minmax") for rows in (X, X + 1)]
     pairs = [
-        (OnlineScaling(), None, "scaling differs, 'online' here and None there"),
+        (OnlineScaling(), "none", "scaling differs, 'online' here and 'none' there"),
         (OnlineScaling(), fitted[0], "scaling differs, 'online' here and 'minmax' there"),
         (fitted[0], fitted[1], "scaling.offset differs"),
     ]
@@ -240,7 +337,10 @@ def test_learners_whose_scalings_do_not_fit_are_not_merged():
     b.learn(sp.csr_array(X), Y)
     with pytest.raises(ValueError, match=r"scaling\.centred differs, True here and False there"):
         a.merge(b)
-    a, b = learner(scaling=fitted[0]), learner(scaling=Scaling(*fitted[0]))
+    a, b = (
+        learner(scaling=fitted[0]),
+        learner(scaling=FixedScaling("minmax", fitted[0].offset.copy(), fitted[0].factor.copy())),
+    )
     b.learn(X, Y)
     assert a.merge(b).n_seen == len(X)
 
@@ -249,8 +349,8 @@ def test_two_learners_do_not_share_what_they_count():
     given = OnlineScaling()
     a, b = learner(scaling=given), learner(scaling=given)
     a.learn(X, Y)
-    assert (a.scaling.n_rows, b.scaling.n_rows, given.n_rows) == (200, 0, 0)
-    assert statistics(scaling_from(ONLINE, a.scaling.arrays())) == statistics(a.scaling)
+    assert (a.inputs.features.n_rows, b.inputs.features.n_rows, given.n_rows) == (200, 0, 0)
+    assert statistics(scaling_from(ONLINE, a.inputs.features.arrays())) == statistics(a.inputs.features)
 
 
 def test_on_real_data_it_does_as_well_as_a_first_pass():
@@ -260,6 +360,6 @@ def test_on_real_data_it_does_as_well_as_a_first_pass():
     def mistakes(scaling):
         return prequential(Learner("fogd", task, scaling=scaling), source).last.metrics["mistake_rate"]
 
-    unscaled, online, standard = mistakes(None), mistakes(OnlineScaling()), mistakes(fit_scaling(source, "standard"))
+    unscaled, online, standard = mistakes("none"), mistakes("online"), mistakes(fit_scaling(source, "standard"))
     assert online < unscaled
     assert online < standard + 0.02

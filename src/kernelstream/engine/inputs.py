@@ -1,0 +1,459 @@
+"""Scaling of features and of targets, as part of a model: as they come, by fixed numbers, or by what was seen so far.
+
+The three are one protocol, so that nothing else asks which of them it has. What is online is causal: a row is scaled by
+the rows learned before it and by itself, a prediction is scaled back by the targets learned before it. With itself
+among them a value is at most sqrt(n) deviations from the mean of n rows: the first rows cannot be far out.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from ..numerics.compile import compiled, inlined
+from ..numerics.rows import LARGEST, as_csr
+
+Matrix: TypeAlias = Any  # an ndarray or a csr_array; SciPy ships no types to say so
+Reals: TypeAlias = NDArray[np.float64]
+
+NONE, ONLINE = "none", "online"
+FITTED = ("minmax", "standard")
+SCALINGS = (NONE, *FITTED, ONLINE)
+
+
+class Scaling:
+    """Base of the three: rows as they come, which is nothing to do."""
+
+    kind: str = NONE
+    changes: ClassVar[bool] = False  # whether rows and targets are any different for it
+    follows: ClassVar[bool] = False  # whether learning rows changes it
+
+    def width(self, X: Matrix) -> int:
+        """The width of these rows when they are scaled; ValueError where they cannot be."""
+        return int(X.shape[1])
+
+    def learn(self, X: Matrix) -> Matrix:
+        """The rows as a model learns them, each scaled by those before it and itself, and taken in. Requires: finite
+        numbers of at most 1e15.
+        """
+        return self.learn_beside(X, X[:0])[0]
+
+    def learn_beside(self, X: Matrix, shown: Matrix) -> tuple[Matrix, Matrix]:
+        """`learn`, and row t of those shown, if there is one, as `apply` gives it before row t of X is taken in."""
+        return X, shown
+
+    def apply(self, X: Matrix) -> Matrix:
+        """The rows as a model is shown them: as `learn` would give each, had it come next."""
+        return X
+
+    def known(self, X: Matrix) -> Matrix:
+        """Rows that were learned before, by all that was learned since."""
+        return X
+
+    def learn_targets(self, y: Reals) -> tuple[Reals, Reals, Reals]:
+        """The targets scaled as `learn` does; and for each the offset and the unit of its prediction, from the targets
+        before it.
+        """
+        return y, np.zeros(len(y)), np.ones(len(y))
+
+    def undo(self, X: Reals) -> Reals:
+        """Values (n, d) as they were, by the newest numbers."""
+        return X
+
+    def merge(self, other: "Scaling") -> None:
+        """Take in what another scaling of the same kind has seen."""
+
+    def differences(self, other: "Scaling") -> list[tuple[str, Any, Any]]:
+        """(name, here, there) of all that must be equal in models that are merged."""
+        return [("scaling", self.kind, other.kind)]
+
+    def copy(self) -> Self:
+        return self
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `scaling_from` needs besides the kind."""
+        return {}
+
+
+class FixedScaling(Scaling):
+    """The map x -> (x - offset) * factor of each feature. A feature that was constant has factor 0."""
+
+    changes = True
+
+    def __init__(self, kind: str, offset: Reals, factor: Reals):
+        self.kind, self.offset, self.factor = kind, offset, factor
+
+    def learn_beside(self, X: Matrix, shown: Matrix) -> tuple[Matrix, Matrix]:
+        return self.apply(X), self.apply(shown)
+
+    def width(self, X: Matrix) -> int:
+        width = len(self.offset)
+        if X.shape[1] > width or (X.shape[1] < width and not issparse(X)):
+            raise ValueError(
+                f"the rows have {X.shape[1]} features, the scaling was fitted on {width}; "
+                "fit it on data that has all of them, or drop the new ones"
+            )
+        return width
+
+    def apply(self, X: Matrix) -> Matrix:
+        """The scaled rows: dense, or sparse when X is and no offset would fill its zeros."""
+        width = self.width(X)
+        if not issparse(X):
+            return (X - self.offset) * self.factor
+        if self.offset.any():
+            return (as_csr(X.data, X.indices, X.indptr, width).toarray() - self.offset) * self.factor
+        return as_csr(X.data * self.factor[X.indices], X.indices, X.indptr, width)
+
+    known = apply
+
+    def learn_targets(self, y: Reals) -> tuple[Reals, Reals, Reals]:
+        unit = 1.0 / self.factor[0] if self.factor[0] > 0.0 else 0.0
+        return (y - self.offset[0]) * self.factor[0], np.full(len(y), self.offset[0]), np.full(len(y), unit)
+
+    def undo(self, X: Reals) -> Reals:
+        """Values as they were; a feature that was constant has its value."""
+        offset, factor = self.offset[: X.shape[1]], self.factor[: X.shape[1]]
+        return np.asarray(offset + np.divide(X, factor, out=np.zeros_like(X), where=factor != 0))
+
+    def differences(self, other: Scaling) -> list[tuple[str, Any, Any]]:
+        theirs = other.arrays()
+        pairs = [(f"scaling.{name}", a.tolist(), theirs[name].tolist()) for name, a in self.arrays().items() if theirs]
+        return super().differences(other) + pairs
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {"offset": self.offset, "factor": self.factor}
+
+
+class OnlineScaling(Scaling):
+    """By the statistics of the rows so far.
+
+    Dense rows become (x - mean) / deviation. Sparse rows keep their zeros: x / root mean square. The rows learned first
+    decide which of the two it is; later ones of the other form are converted. A feature that has not varied (sparse:
+    appeared) so far becomes 0, and one that is new was 0 so far. Values are cut off at 1e15, the largest a learner
+    takes. What comes out does not depend on how the rows are cut into blocks, bit for bit.
+    """
+
+    kind = ONLINE
+    changes = follows = True
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.centred = True
+        self.mean: Reals = np.zeros(0)  # stays 0 for sparse rows
+        self.squares: Reals = np.zeros(0)  # the sum of squared deviations from the mean
+
+    def learn_beside(self, X: Matrix, shown: Matrix) -> tuple[Matrix, Matrix]:
+        self.centred = self._centres(X)
+        self._widen(X.shape[1])
+        known, width = len(self.mean), max(len(self.mean), shown.shape[1])
+        rows, ahead = self._written(X, known), self._written(shown, width)
+        mean, squares = _padded(self.mean, width), _padded(self.squares, width)
+        self._scale(rows, mean, squares, 1, ahead)
+        self.mean, self.squares = mean[:known], squares[:known]
+        self.n_rows += X.shape[0]
+        return rows, ahead
+
+    def apply(self, X: Matrix) -> Matrix:
+        return self._scaled(X, 0)
+
+    def known(self, X: Matrix) -> Matrix:
+        return self._scaled(X, -1)
+
+    def _scaled(self, X: Matrix, counts: int) -> Matrix:
+        width = max(X.shape[1], len(self.mean))
+        rows, mean, squares = self._written(X, width), _padded(self.mean, width), _padded(self.squares, width)
+        self._scale(rows, mean, squares, counts, rows[:0])
+        return rows
+
+    def _scale(self, rows: Matrix, mean: Reals, squares: Reals, counts: int, shown: Matrix) -> None:
+        if issparse(rows):
+            _scale_sparse(*_parts(rows), squares, self.n_rows, counts, *_parts(shown))
+        else:
+            _scale_dense(rows, mean, squares, self.n_rows, counts, shown)
+
+    def _centres(self, X: Matrix) -> bool:
+        return self.centred if self.n_rows > 0 else not issparse(X)
+
+    def _widen(self, width: int) -> None:
+        width = max(width, len(self.mean))
+        self.mean, self.squares = _padded(self.mean, width), _padded(self.squares, width)
+
+    def _written(self, X: Matrix, width: int) -> Matrix:
+        """A copy of the rows in float64, dense or sparse as they are scaled."""
+        if not self._centres(X):
+            X = csr_array(X)
+            return as_csr(X.data.astype(np.float64), X.indices, X.indptr, width)
+        rows = np.zeros((X.shape[0], width))
+        rows[:, : X.shape[1]] = X.toarray() if issparse(X) else X
+        return rows
+
+    def learn_targets(self, y: Reals) -> tuple[Reals, Reals, Reals]:
+        self._widen(1)
+        scaled, offsets, units = y.copy(), np.zeros(len(y)), np.ones(len(y))
+        _scale_targets(scaled, self.mean, self.squares, self.n_rows, offsets, units)
+        self.n_rows += len(y)
+        return scaled, offsets, units
+
+    def undo(self, X: Reals) -> Reals:
+        if self.n_rows == 0:
+            return X
+        mean, squares = _padded(self.mean, X.shape[1]), _padded(self.squares, X.shape[1])
+        return np.asarray(mean + X * np.sqrt(squares / self.n_rows))
+
+    def merge(self, other: Scaling) -> None:
+        """Requires: equal `centred`, unless one has seen no rows."""
+        assert isinstance(other, OnlineScaling)
+        if other.n_rows == 0:
+            return
+        width = max(len(self.mean), len(other.mean))
+        mine, theirs = ((s.n_rows, _padded(s.mean, width), _padded(s.squares, width)) for s in (self, other))
+        self.mean, self.squares = joined(mine, theirs)
+        self.n_rows, self.centred = self.n_rows + other.n_rows, other.centred
+
+    def differences(self, other: Scaling) -> list[tuple[str, Any, Any]]:
+        pairs = super().differences(other)
+        if isinstance(other, OnlineScaling) and self.n_rows and other.n_rows:
+            pairs.append(("scaling.centred", self.centred, other.centred))
+        return pairs
+
+    def copy(self) -> Self:
+        copied = type(self)()
+        copied.merge(self)
+        return copied
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        counts = np.array([self.n_rows, self.centred], np.int64)
+        return {"counts": counts, "mean": self.mean, "squares": self.squares}
+
+
+@inlined
+def _in_deviations(shift, squares, n):
+    """A shift in units of the deviation of n rows; 0 when there is none."""
+    deviation = np.sqrt(squares / max(n, 1))
+    if not deviation > 0.0:
+        return 0.0
+    return min(max(shift / deviation, -LARGEST), LARGEST)
+
+
+@inlined
+def _scale_row(row, mean, squares, n, counts):
+    """Scale a row in place: by itself and the n rows before it, which it joins where `counts` is 1; by those alone
+    where it is -1.
+    """
+    for j in range(row.shape[0]):
+        value = row[j]
+        shift = value - mean[j]
+        middle = mean[j] + shift / (n + 1)
+        total = squares[j] + shift * (value - middle)
+        row[j] = _in_deviations(shift, squares[j], n) if counts < 0 else _in_deviations(value - middle, total, n + 1)
+        if counts == 1:
+            mean[j], squares[j] = middle, total
+
+
+@compiled
+def _scale_dense(rows, mean, squares, n, counts, shown):
+    """Scale rows in place, and before row t joins what is known, row t of `shown`."""
+    for t in range(rows.shape[0]):
+        if t < shown.shape[0]:
+            _scale_row(shown[t], mean, squares, n, 0)
+        _scale_row(rows[t], mean, squares, n, counts)
+        n += counts == 1
+
+
+@inlined
+def _scale_present(indices, values, squares, n, counts):
+    """`_scale_row` for the features that are present, around a mean of 0."""
+    for p in range(indices.shape[0]):
+        value = values[p]
+        total = squares[indices[p]] + value * value
+        if counts < 0:
+            values[p] = _in_deviations(value, squares[indices[p]], n)
+        else:
+            values[p] = _in_deviations(value, total, n + 1)
+        if counts == 1:
+            squares[indices[p]] = total
+
+
+@compiled
+def _scale_sparse(indptr, indices, values, squares, n, counts, shown_indptr, shown_indices, shown_values):
+    """`_scale_dense` for sparse rows."""
+    for t in range(indptr.shape[0] - 1):
+        if t + 1 < shown_indptr.shape[0]:
+            a, b = shown_indptr[t], shown_indptr[t + 1]
+            _scale_present(shown_indices[a:b], shown_values[a:b], squares, n, 0)
+        a, b = indptr[t], indptr[t + 1]
+        _scale_present(indices[a:b], values[a:b], squares, n, counts)
+        n += counts == 1
+
+
+@compiled
+def _scale_targets(y, mean, squares, n, offsets, units):
+    """Scale targets in place; what a prediction for each is scaled back by is known before it."""
+    for t in range(y.shape[0]):
+        if n > 0:
+            offsets[t], units[t] = mean[0], np.sqrt(squares[0] / n)
+        _scale_row(y[t : t + 1], mean, squares, n, 1)
+        n += 1
+
+
+def scaling_from(kind: str, arrays: dict[str, NDArray[Any]]) -> Scaling:
+    """The scaling whose `arrays` these are; ValueError when they cannot be."""
+    if kind == NONE:
+        return Scaling()
+    if kind != ONLINE:
+        return FixedScaling(kind, arrays["offset"], arrays["factor"])
+    scaling = OnlineScaling()
+    n_rows, centred = arrays["counts"].tolist()
+    mean, squares = arrays["mean"], arrays["squares"]
+    sound = mean.dtype == squares.dtype == np.float64 and mean.ndim == 1 and mean.shape == squares.shape
+    if not (sound and n_rows >= 0 and np.isfinite(mean).all() and np.isfinite(squares).all() and (squares >= 0).all()):
+        raise ValueError("its scaling is not one that can have been learned")
+    scaling.n_rows, scaling.centred, scaling.mean, scaling.squares = int(n_rows), bool(centred), mean, squares
+    return scaling
+
+
+class Inputs(NamedTuple):
+    """How a model takes in what it is given: the scaling of its features and that of its targets."""
+
+    features: Scaling
+    targets: Scaling
+
+    @property
+    def follows(self) -> bool:
+        return self.features.follows or self.targets.follows
+
+    def copy(self) -> "Inputs":
+        return Inputs(*(part.copy() for part in self))
+
+    def merge(self, other: "Inputs") -> None:
+        for mine, theirs in zip(self, other, strict=True):
+            mine.merge(theirs)
+
+    def differences(self, other: "Inputs") -> list[tuple[str, Any, Any]]:
+        return [pair for mine, theirs in zip(self, other, strict=True) for pair in mine.differences(theirs)]
+
+    def to_json(self) -> dict[str, str]:
+        return {name: part.kind for name, part in self._asdict().items()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        parts = self._asdict().items()
+        return {f"{name}.{key}": array for name, part in parts for key, array in part.arrays().items()}
+
+    @classmethod
+    def from_json(cls, kinds: dict[str, str], arrays: dict[str, NDArray[Any]]) -> "Inputs":
+        def one(name: str) -> Scaling:
+            prefix = f"{name}."
+            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+            return scaling_from(kinds[name], own)
+
+        return cls(one("features"), one("targets"))
+
+
+def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
+    """What ``scaling=`` stands for; online, the targets of a regression are scaled too. The learner owns the result."""
+    if isinstance(scaling, Inputs):
+        return scaling.copy()
+    if isinstance(scaling, str):
+        if scaling in FITTED:
+            raise ValueError(
+                f"scaling={scaling!r} is fitted on rows, and there are none yet: fit an estimator, take what "
+                f"fit_scaling gives, or scaling={ONLINE!r}, which follows the rows as they come."
+            )
+        if scaling not in SCALINGS:
+            raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}, or a fitted one.")
+        scaling = OnlineScaling() if scaling == ONLINE else Scaling()
+    if not isinstance(scaling, Scaling):
+        raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}, or a fitted one.")
+    both = scaling.follows and regression
+    return Inputs(scaling.copy(), type(scaling)() if both else Scaling())
+
+
+class _Moments(NamedTuple):
+    """The number of rows, and for each feature its extremes, mean and sum of squared deviations from the mean."""
+
+    n_rows: int
+    low: Reals
+    high: Reals
+    mean: Reals
+    squares: Reals
+
+
+def fitted(kind: str, blocks: Iterable[Matrix], refuse: Callable[[str], Exception] = ValueError) -> FixedScaling:
+    """The scaling that all rows together give: "minmax" maps each feature onto [-1, 1], "standard" to mean 0 and
+    variance 1.
+
+    Constant features become 0. The zeros that sparse rows leave out count, also those before a feature first appeared.
+    refuse: makes the error for rows that cannot be scaled from what is wrong with them.
+    """
+    if kind not in FITTED:
+        raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(FITTED)}")
+    total: _Moments | None = None
+    for X in blocks:
+        moments = _sparse_moments(X) if issparse(X) else _dense_moments(np.asarray(X, np.float64))
+        total = moments if total is None else _merged(total, moments)
+        broken = np.flatnonzero(~np.isfinite(total.high - total.low))
+        if len(broken) > 0:
+            raise refuse(
+                f"feature {broken[0]} has a value that is NaN, infinite or too large "
+                f"in rows {total.n_rows - X.shape[0]} to {total.n_rows - 1}; impute or drop such rows before scaling"
+            )
+    if total is None:
+        raise refuse("there are no rows; a scaling needs at least one")
+    if kind == "minmax":
+        offset, scale = total.low / 2 + total.high / 2, total.high / 2 - total.low / 2
+        constant = scale == 0
+    else:
+        variance = total.squares / total.n_rows
+        offset, scale = total.mean, np.sqrt(variance)
+        # Rounding alone leaves this much variance in a constant feature (Chan, Golub, LeVeque 1983).
+        noise = total.n_rows * np.finfo(float).eps
+        constant = variance <= noise * variance + (noise * offset) ** 2
+    # Below the smallest normal number a reciprocal overflows.
+    constant |= scale < np.finfo(float).tiny
+    return FixedScaling(kind, offset, np.divide(1.0, scale, out=np.zeros_like(scale), where=~constant))
+
+
+def _dense_moments(X: Reals) -> _Moments:
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = X.mean(axis=0)
+        return _Moments(len(X), X.min(axis=0), X.max(axis=0), mean, np.square(X - mean).sum(axis=0))
+
+
+def _sparse_moments(X: csr_array) -> _Moments:
+    n, width = X.shape
+    values = X.data.astype(np.float64)
+    present = np.bincount(X.indices, minlength=width)
+    low, high = np.where(present < n, 0.0, np.inf), np.where(present < n, 0.0, -np.inf)
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.minimum.at(low, X.indices, values)
+        np.maximum.at(high, X.indices, values)
+        mean = np.bincount(X.indices, values, width) / n
+        deviations = np.bincount(X.indices, np.square(values - mean[X.indices]), width)
+        return _Moments(n, low, high, mean, deviations + (n - present) * mean**2)
+
+
+def _merged(a: _Moments, b: _Moments) -> _Moments:
+    """The moments of both parts together: Chan's update. A feature that a part did not have was 0 there."""
+    width = max(len(a.mean), len(b.mean))
+    a, b = (_Moments(m.n_rows, *(_padded(array, width) for array in m[1:])) for m in (a, b))
+    mean, squares = joined((a.n_rows, a.mean, a.squares), (b.n_rows, b.mean, b.squares))
+    return _Moments(a.n_rows + b.n_rows, np.minimum(a.low, b.low), np.maximum(a.high, b.high), mean, squares)
+
+
+def joined(a: tuple[int, Reals, Reals], b: tuple[int, Reals, Reals]) -> tuple[Reals, Reals]:
+    """The mean and the sum of squared deviations of two parts together, each given with its number of rows."""
+    share = b[0] / (a[0] + b[0])
+    with np.errstate(invalid="ignore", over="ignore"):
+        shift = b[1] - a[1]
+        return a[1] + shift * share, a[2] + b[2] + shift**2 * (a[0] * share)
+
+
+def _padded(array: Reals, width: int) -> Reals:
+    """The same array when it has that width, else one with zeros behind it."""
+    return array if len(array) == width else np.pad(array, (0, width - len(array)))
+
+
+def _parts(X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64], Reals]:
+    return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int64, copy=False), X.data

@@ -1,0 +1,53 @@
+"""One dense row at a time through a runner, without what a block costs: the room is made once, the call is direct."""
+
+from typing import Any
+
+import numpy as np
+
+from ..numerics.compile import compiled, direct
+from ..numerics.rows import LARGEST, Block
+from .loop import BOTH, AtOnce, Examples, run, run_scores
+from .state import aligned
+
+_REALS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@compiled
+def _write(x, values, largest):
+    """values = x in their precision; return whether all are finite and not too large."""
+    bad = 0
+    for j in range(values.shape[0]):
+        values[j] = x[j]
+        bad += not abs(values[j]) <= largest
+    return bad == 0
+
+
+class Single:
+    """Room for one row of a runner's model as it stands: whoever changes the model's arrays makes another."""
+
+    def __init__(self, runner: Any):
+        shape, desk = runner.shape, runner.desk()
+        self.values = aligned(np.zeros(shape.width, shape.dtype))
+        self.scores = np.zeros((1, shape.n_outputs), shape.dtype)
+        self.targets, self.weights, self.losses = np.zeros(1), np.ones(1), np.zeros(1)
+        self.halt = desk.common.halt
+        block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
+        examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
+        self._learning = runner.record, runner.state, desk, examples, 0, 1, BOTH
+        self._scoring = runner.record, runner.state, desk, block, self.scores, 0, 1
+        run(*self._learning[:-3], 0, 0, BOTH)
+        run_scores(*self._scoring[:-2], 0, 0)
+        self._learn, self._score = direct(run, *self._learning), direct(run_scores, *self._scoring)
+
+    def write(self, x: Any) -> bool:
+        """Take a row; False when it is not a plain one that fits, and is for others to look at."""
+        if type(x) is not np.ndarray or x.shape != self.values.shape or x.dtype not in _REALS:
+            return False
+        return x.flags.c_contiguous and x.flags.writeable and _write(x, self.values, LARGEST)
+
+    def learn(self) -> int:
+        """Predict, then learn, the row; what `run` returns."""
+        return self._learn(*self._learning)
+
+    def score(self) -> None:
+        self._score(*self._scoring)
