@@ -1,6 +1,7 @@
 """Removal, projection and merging: what each promises, against brute force."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from kernelstream import (
     BSGD,
     NORMA,
     NPBSGD,
+    POLK,
     Binary,
     BudgetPerceptron,
     Forgetron,
@@ -24,7 +26,7 @@ from kernelstream import (
 )
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.engine.state import ModelFileError
-from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.kernels import Gaussian, Laplacian, Polynomial, Sigmoid
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.algorithms import equals_its_reference
 from kernelstream.laws.cases import Case
@@ -315,6 +317,28 @@ def test_a_growing_budget_grows_about_as_fast_as_its_formula_says():
         sizes.append(learner.size)
     assert 20 < np.mean(sizes) <= 20 + 8.0 * (1 + math.log(len(rows) / 8.0))
     assert len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [*PROJECTING, lambda kernel: POLK(kernel=kernel)],
+    ids=["projectron", "projectron++", "bsgd-p", "bpa-p", "npbsgd", "polk"],
+)
+def test_a_kernel_that_nothing_can_be_projected_with_is_refused_by_name(make):
+    refusal = r"Sigmoid is not positive definite.*Use another kernel, or a learner that removes terms"
+    with pytest.raises(ValueError, match=refusal):
+        make(Sigmoid())
+    taken = make(Gaussian())
+    with pytest.raises(ValueError, match=refusal):
+        taken.set_params(kernel=Sigmoid())
+    assert taken.kernel == Gaussian()
+
+
+def test_a_variant_needs_what_it_uses():
+    for spec in (BSGD(maintenance="removal"), BPA(maintenance="simple"), BPA(maintenance="nearest")):
+        assert replace(spec, kernel=Sigmoid()).needs == ()
+    with pytest.raises(ValueError, match=r"Sigmoid is not positive definite"):
+        BSGD(maintenance="removal", kernel=Sigmoid()).set_params(maintenance="projection")
 
 
 def test_an_unmergeable_kernel_is_refused_by_name():

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..engine.contract import Common, Shape, common
 from ..engine.state import ModelFileError
-from ..kernels import Kernel
 from ..numerics import expansion
 from ..numerics.budgets import project_out, spread_over
 from ..numerics.compile import compiled, inlined
@@ -47,15 +46,6 @@ def dictionary_scratch(state: Any, shape: Shape) -> DictionaryScratch:
         np.zeros(max(room, shape.n_outputs)),
         ROUNDING[np.dtype(shape.dtype).name],
     )
-
-
-def check_positive_definite(kernel: Kernel) -> None:
-    """Refuse a kernel whose Gram matrices have no Cholesky factor."""
-    if not kernel.positive_definite:
-        raise ValueError(
-            f"{type(kernel).__name__} is not positive definite, so nothing can be projected in its space. "
-            "Use another kernel, or a learner that removes terms."
-        )
 
 
 def factor_of(kernel: Any, f: expansion.Expansion, capacity: int) -> np.ndarray:

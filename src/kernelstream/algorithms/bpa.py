@@ -26,6 +26,7 @@ import numpy as np
 
 from ..engine.contract import Common, Shape, evaluate, step
 from ..engine.state import ModelFileError
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion
 from ..numerics.budgets import first_largest, negative_squares, spread_over, within
 from ..numerics.compile import inlined
@@ -45,7 +46,6 @@ from ..parameters import one_of, whole
 from ._dictionary import (
     DictionaryScratch,
     check_factor,
-    check_positive_definite,
     count_in,
     dictionary_scratch,
     factor_of,
@@ -102,12 +102,14 @@ class BPA(PassiveAggressive):
     def name(self) -> str:  # type: ignore[override]
         return MAINTENANCE[self.maintenance]
 
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return (POSITIVE_DEFINITE,) if self.maintenance == "projection" else ()
+
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
-        if self.maintenance == "projection":
-            check_positive_definite(self.kernel)
         if self.maintenance == "nearest" and self.budget < 2:
             raise ValueError(f"budget={self.budget} leaves no neighbour to project on; maintenance='nearest' needs 2.")
 

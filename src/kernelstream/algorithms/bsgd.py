@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
-from ..kernels import Gaussian
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
     first_largest,
@@ -45,13 +45,17 @@ from ._dictionary import (
     DictionaryScratch,
     add_or_spread,
     check_factor,
-    check_positive_definite,
     dictionary_scratch,
     factor_of,
 )
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 RULES = ("smallest", "random", "oldest")
+GAUSSIAN = Need(
+    "gaussian",
+    "maintenance='merging' places the merged point by the Gaussian's closed form; {kernel} has none. "
+    "Use Gaussian, or maintenance='removal' or 'projection'.",
+)
 MAINTENANCE = {"removal": "bsgd-r", "projection": "bsgd-p", "merging": "bsgd-m"}
 
 
@@ -93,18 +97,17 @@ class BSGD(RegularisedRisk):
     def name(self) -> str:  # type: ignore[override]
         return MAINTENANCE[self.maintenance]
 
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        if self.maintenance == "projection":
+            return (POSITIVE_DEFINITE,)
+        return (GAUSSIAN,) if self.maintenance == "merging" else ()
+
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
         one_of(RULES, removal=self.removal)
-        if self.maintenance == "projection":
-            check_positive_definite(self.kernel)
-        if self.maintenance == "merging" and not isinstance(self.kernel, Gaussian):
-            raise ValueError(
-                "maintenance='merging' places the merged point by the Gaussian's closed form; "
-                f"{type(self.kernel).__name__} has none. Use Gaussian, or maintenance='removal' or 'projection'."
-            )
 
     @property
     def capacity(self) -> int:

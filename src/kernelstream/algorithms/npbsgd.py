@@ -20,6 +20,7 @@ import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
 from ..engine.state import ModelFileError, restored
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import project_out, smallest_slot, within
 from ..numerics.expansion import Expansion
@@ -29,7 +30,6 @@ from ._dictionary import (
     DictionaryScratch,
     add_or_spread,
     check_factor,
-    check_positive_definite,
     dictionary_scratch,
     factor_of,
 )
@@ -57,13 +57,13 @@ class NPBSGD(RegularisedRisk):
     name: ClassVar[str] = "npbsgd"
     paper: ClassVar[str] = "Le et al. 2016"
     bounded: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
     parent: ClassVar[str | None] = "pegasos"
 
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget)
         at_least(0.0, growth=self.growth)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> NPBSGDRecord:
         return NPBSGDRecord(self.risk(task, dtype), float(self.growth))

@@ -35,7 +35,7 @@ import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
 from ..engine.state import ModelFileError, copied, restored
-from ..kernels import KernelRecord
+from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
 from ..numerics import expansion, rng
 from ..numerics.budgets import first_largest, negative_squares, random_slot, spread_over
@@ -48,7 +48,6 @@ from ._descent import Descent, DescentRecord
 from ._dictionary import (
     DictionaryScratch,
     check_factor,
-    check_positive_definite,
     count_in,
     dictionary_scratch,
     find_residual,
@@ -98,13 +97,13 @@ class POLK(Descent, ExpansionAlgorithm):
     paper: ClassVar[str] = "Koppel et al. 2019"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = False
+    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
 
     def check(self) -> None:
         super().check()
         at_least(0.0, parsimony=self.parsimony)
         whole(1, batch_size=self.batch_size)
         one_of(PRUNING, pruning=self.pruning)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> POLKRecord:
         descent = self.descent(task, dtype)

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.budgets import spread_over
@@ -31,7 +32,6 @@ from ..parameters import at_least
 from ._dictionary import (
     DictionaryScratch,
     check_factor,
-    check_positive_definite,
     dictionary_scratch,
     factor_of,
     find_residual,
@@ -58,6 +58,7 @@ class Projectron(MistakesOnBudget):
     aggressive: bool = False
 
     paper: ClassVar[str] = "Orabona, Keshet, Caputo 2009"
+    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -74,7 +75,6 @@ class Projectron(MistakesOnBudget):
     def check(self) -> None:
         super().check()
         at_least(0.0, threshold=self.threshold)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> ProjectronRecord:
         mistakes = self.mistakes(task, dtype)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..kernels import Gaussian, Kernel
+from ..kernels import Gaussian, Kernel, Need
 from ..numerics.compile import by_record, compiled
 from ..numerics.rows import Spread, alone, row_of, spread
 from ..parameters import Parameters
@@ -58,6 +58,7 @@ class Algorithm(Parameters):
     paper: ClassVar[str]
     tasks: ClassVar[tuple[str, ...]]
     bounded: ClassVar[bool]
+    needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
 
     def losses(self, task: str) -> tuple[str, ...]:
@@ -67,6 +68,8 @@ class Algorithm(Parameters):
     def check(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
+        for need in self.needs:
+            need.check(self.kernel)
 
     def settle(self, task: str, variance: float, n_features: int) -> Self:
         """The spec with every parameter that depends on the task or the first block fixed."""
