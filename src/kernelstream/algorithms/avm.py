@@ -39,7 +39,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Common, Shape, common, evaluate, step
-from ..engine.state import restored
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..numerics import expansion, rng
@@ -49,6 +48,7 @@ from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
 from ..numerics.rows import Spread, complete_row, spread
 from ..parameters import at_least, one_of, positive
+from ._expansion import ask_for_room
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 CELLS = ("sphere", "rectangle")
@@ -153,20 +153,11 @@ class AVM(RegularisedRisk):
         stored, row = spread(shape.width, shape.dtype), expansion.kernel_row(state.f)
         return AVMScratch(desk, row, stored, current)
 
-    def prepare(self, record: Any, state: AVMState) -> AVMState:
-        ready: AVMState = super().prepare(record, state)
-        return state if ready is state else self.fitted(ready)
+    def with_room(self, state: AVMState, capacity: int) -> AVMState:
+        return self.fitted(super().with_room(state, capacity))
 
     def grow(self, state: AVMState, shape: Shape) -> AVMState:
         return self.fitted(super().grow(state, shape))
-
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AVMState:
-        points = arrays.get("f.points", np.zeros((0, 0)))
-        template = self.init(shape)
-        template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
-        state: AVMState = restored(self.fitted(template), arrays)
-        expansion.check_size(state.f)
-        return state
 
     def attributes(self, state: AVMState) -> dict[str, Any]:
         """cells: how many there are. average: (n, K) coefficients of the mean that is shown, where one is."""
@@ -245,7 +236,7 @@ def _(record, state, scratch, x, target, weight, scores):
             count_norm(record, state, scratch, i, x, length)
         if i == n:
             expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
-            scratch.common.halt[()] = n + 1 == f.points.shape[1]
+            ask_for_room(f, 1, scratch)
         if length > 0.0:
             for k in range(g.shape[0]):
                 change(record, state, k, i, -length * g[k])

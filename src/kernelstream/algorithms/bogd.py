@@ -243,7 +243,7 @@ def _(record, state, scratch, x, target, weight, scores):
     shrink, top = 1.0 - eta * record.descent.regularization, record.largest * eta
     n = f.size[()]
     slot = n
-    if move > 0.0 and n == f.points.shape[1]:
+    if move > 0.0 and expansion.full(f):
         if record.sampling == NONUNIFORM:
             norms, chances = scratch.norms, scratch.chances
             for i in range(n):

@@ -24,11 +24,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Common, Shape, evaluate, step
+from ..engine.contract import Common, Shape, step
 from ..engine.state import ModelFileError
-from ..kernels import POSITIVE_DEFINITE, Need
+from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion
-from ..numerics.budgets import first_largest, negative_squares, spread_over, within
+from ..numerics.budgets import first_largest, negative_squares, spread_over
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.gram import backward, factor, gram_matrix, grow
@@ -52,20 +52,27 @@ from ._dictionary import (
     find_residual,
     take_out,
 )
+from ._expansion import expansion_record
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
 MAINTENANCE = {"simple": "bpa-s", "projection": "bpa-p", "nearest": "bpa-nn"}
 
 
+@expansion_record
 class SimpleRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
+@expansion_record
 class NearestRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
+@expansion_record
 class BPAProjectionRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
@@ -114,12 +121,17 @@ class BPA(PassiveAggressive):
             raise ValueError(f"budget={self.budget} leaves no neighbour to project on; maintenance='nearest' needs 2.")
 
     @property
+    def spare(self) -> int:  # type: ignore[override]
+        return 1 if self.maintenance == "projection" else 0
+
+    @property
     def capacity(self) -> int:
-        return self.budget + 1 if self.maintenance == "projection" else self.budget
+        return self.budget + self.spare
 
     def lower(self, task: str, dtype: Any) -> SimpleRecord | NearestRecord | BPAProjectionRecord:
         records = {"simple": SimpleRecord, "nearest": NearestRecord, "projection": BPAProjectionRecord}
-        return records[self.maintenance](self.aggressive(task, dtype, 1))  # type: ignore[return-value]
+        record = records[self.maintenance]
+        return record(self.kernel.lower(dtype), self.aggressive(task, dtype, 1))  # type: ignore[return-value]
 
     def init(self, shape: Shape) -> BPAState:
         simple, nearest, projection = (
@@ -144,9 +156,6 @@ class BPA(PassiveAggressive):
             raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
         return check_factor(state) if self.maintenance == "projection" else state
 
-    def reduced(self, f: Expansion) -> Expansion:
-        return within(f, self.budget, self.capacity)
-
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
         """Terms beyond the budget are removed, the smallest first."""
         merged: BPAState = super().merge(record, state, other, weight)
@@ -168,24 +177,16 @@ class BPA(PassiveAggressive):
         return kept._replace(f=merged.f, t=merged.t)
 
 
-def _evaluate(record, state, scratch, x, scores):
-    expansion.evaluate(record.aggressive.kernel, state.f, x, scratch.row, scores)
-
-
-for _record in (SimpleRecord, NearestRecord, BPAProjectionRecord):
-    evaluate.register(_record)(_evaluate)
-
-
 @step.register(SimpleRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, values = state.f, record.aggressive.kernel, scratch.row.values
-    loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, kernel, values = state.f, record.kernel, scratch.row.values
+    loss, tau, own = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
     n = f.size[()]
     r = n
-    if n == f.points.shape[1]:
+    if expansion.full(f):
         ranks = scratch.row.ranks  # minus what is lost
         inverse = 1.0 / own
         for i in range(n):
@@ -207,8 +208,8 @@ def _(record, state, scratch, x, target, weight, scores):
 @step.register(BPAProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, diagonal, kernel = state.f, state.factor, state.diagonal, record.aggressive.kernel
-    loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, R, diagonal, kernel = state.f, state.factor, state.diagonal, record.kernel
+    loss, tau, _ = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
     n = f.size[()]
@@ -220,7 +221,7 @@ def _(record, state, scratch, x, target, weight, scores):
     count_in(diagonal, n, scratch.coordinates, residual)
     grow(R, n, scratch.half, residual)
     expansion.add(kernel, f, x, -tau, g, scratch.row)
-    if n + 1 == f.points.shape[1]:
+    if expansion.full(f):
         ranks = scratch.row.ranks  # minus what is lost
         negative_squares(f, ranks)
         for i in range(n):
@@ -263,13 +264,13 @@ def rank_by_pairs(state, values, own, rounding, between, ranks):
 @step.register(NearestRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, values, near = state.f, record.aggressive.kernel, scratch.row.values, state.near
-    loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, kernel, values, near = state.f, record.kernel, scratch.row.values, state.near
+    loss, tau, own = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
     n, ranks = f.size[()], scratch.row.ranks
     r = n
-    if n == f.points.shape[1]:
+    if expansion.full(f):
         rank_by_pairs(state, values, own, scratch.rounding, scratch.between, ranks)
         r = first_largest(ranks, n)
         on_neighbour, on_x = onto_pair(near, r, values, own, scratch.rounding)

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine.contract import Shape, step
 from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
@@ -34,7 +34,6 @@ from ..numerics.budgets import (
     project_out,
     random_slot,
     smallest_slot,
-    within,
 )
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
@@ -48,7 +47,7 @@ from ._dictionary import (
     dictionary_scratch,
     factor_of,
 )
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 RULES = ("smallest", "random", "oldest")
 GAUSSIAN = Need(
@@ -59,15 +58,18 @@ GAUSSIAN = Need(
 MAINTENANCE = {"removal": "bsgd-r", "projection": "bsgd-p", "merging": "bsgd-m"}
 
 
+@risk_record
 class RemovalRecord(NamedTuple):
     risk: RiskRecord
     rule: int  # place in RULES
 
 
+@risk_record
 class ProjectionRecord(NamedTuple):
     risk: RiskRecord
 
 
+@risk_record
 class MergingRecord(NamedTuple):
     risk: RiskRecord
     table: np.ndarray
@@ -91,6 +93,7 @@ class BSGD(RegularisedRisk):
 
     paper: ClassVar[str] = "Wang, Crammer, Vucetic 2012"
     bounded: ClassVar[bool] = True
+    spare: ClassVar[int] = 1
     parent: ClassVar[str | None] = "pegasos"
 
     @property
@@ -111,7 +114,7 @@ class BSGD(RegularisedRisk):
 
     @property
     def capacity(self) -> int:
-        return self.budget + 1
+        return self.budget + self.spare
 
     def lower(self, task: str, dtype: Any) -> RemovalRecord | ProjectionRecord | MergingRecord:
         risk = self.risk(task, dtype)
@@ -137,9 +140,6 @@ class BSGD(RegularisedRisk):
         """degradation: the squared norm that the budget has cost so far, summed over the removals."""
         return {**super().attributes(state), "degradation": float(state.degradation)}
 
-    def reduced(self, f: Expansion) -> Expansion:
-        return within(f, self.budget, self.capacity)
-
     def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
         """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
         merged: BSGDState = super().merge(record, state, other, weight)
@@ -161,14 +161,6 @@ def add_degradation(record, state, lost):
     state.degradation[()] += lost * unit * unit
 
 
-def _evaluate(record, state, scratch, x, scores):
-    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
-
-
-for _record in (RemovalRecord, ProjectionRecord, MergingRecord):
-    evaluate.register(_record)(_evaluate)
-
-
 @step.register(RemovalRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -179,7 +171,7 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     expansion.add(kernel, f, x, -length, g, scratch.row)
     ranks[n] = -expansion.square(f, n)
-    if n + 1 < f.points.shape[1]:
+    if not expansion.full(f):
         return loss
     if record.rule == 0:
         r = first_largest(ranks, n + 1)
@@ -203,8 +195,7 @@ def _(record, state, scratch, x, target, weight, scores):
         return loss
     if not add_or_spread(kernel, f, R, x, -length, g, scratch):
         return loss
-    n = f.size[()]
-    if n == f.points.shape[1]:
+    if expansion.full(f):
         add_degradation(
             record,
             state,
@@ -220,9 +211,8 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    n = f.size[()]
     expansion.add(kernel, f, x, -length, g, scratch.row)
-    if n + 1 == f.points.shape[1]:
+    if expansion.full(f):
         m = smallest_slot(f, scratch.row)
         expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
         add_degradation(record, state, merge_with_best(kernel, f, m, scratch.row, record.table))

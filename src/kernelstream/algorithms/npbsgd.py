@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine.contract import Shape, step
 from ..engine.state import ModelFileError, restored
 from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
@@ -33,9 +33,11 @@ from ._dictionary import (
     dictionary_scratch,
     factor_of,
 )
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._expansion import ask_for_room
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 
+@risk_record
 class NPBSGDRecord(NamedTuple):
     risk: RiskRecord
     growth: float
@@ -106,11 +108,6 @@ class NPBSGD(RegularisedRisk):
         return merged._replace(f=f, limit=np.array(limit), factor=factor_of(self.kernel, f, limit + 1))
 
 
-@evaluate.register(NPBSGDRecord)
-def _(record, state, scratch, x, scores):
-    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
-
-
 @step.register(NPBSGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -124,7 +121,7 @@ def _(record, state, scratch, x, target, weight, scores):
     if n > state.limit[()]:
         if rng.draw(state.generator) < record.growth / state.t[()]:
             state.limit[()] += 1
-            scratch.common.halt[()] = state.limit[()] == f.points.shape[1]
+            ask_for_room(f, 1, scratch)
         else:
             project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row)
     return loss

@@ -33,7 +33,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
+from ..engine.contract import Shape, step
 from ..engine.state import ModelFileError, copied, restored
 from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
@@ -53,7 +53,7 @@ from ._dictionary import (
     find_residual,
     take_out,
 )
-from ._expansion import FIRST_CAPACITY, ExpansionAlgorithm
+from ._expansion import FIRST_CAPACITY, ExpansionAlgorithm, ask_for_room, expansion_record
 
 PRUNING = ("komp", "random")
 
@@ -62,6 +62,7 @@ PRUNING = ("komp", "random")
 REACH_ROUNDING = 32 * float(np.finfo(np.float64).eps)
 
 
+@expansion_record
 class POLKRecord(NamedTuple):
     kernel: KernelRecord
     descent: DescentRecord
@@ -243,11 +244,6 @@ def close_batch(record, state, scratch):
     state.position[()] = 0
 
 
-@evaluate.register(POLKRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(POLKRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -260,5 +256,5 @@ def _(record, state, scratch, x, target, weight, scores):
         expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
         close_batch(record, state, scratch)
-        scratch.common.halt[()] = state.f.size[()] + state.pending.points.shape[1] > state.f.points.shape[1]
+        ask_for_room(state.f, state.pending.points.shape[1], scratch)
     return loss

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine.contract import Shape, evaluate, step
-from ..kernels import POSITIVE_DEFINITE, Need
+from ..engine.contract import Shape, step
+from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.budgets import spread_over
@@ -36,10 +36,13 @@ from ._dictionary import (
     factor_of,
     find_residual,
 )
+from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
+@expansion_record
 class ProjectronRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
     hinge: LossRecord  # of margin errors
     threshold: float
@@ -79,7 +82,8 @@ class Projectron(MistakesOnBudget):
     def lower(self, task: str, dtype: Any) -> ProjectronRecord:
         mistakes = self.mistakes(task, dtype)
         hinge = mistakes.loss if task == REGRESSION else Hinge().lower(task, dtype)
-        return ProjectronRecord(mistakes, hinge, float(self.threshold), int(self.aggressive))
+        kernel, threshold = self.kernel.lower(dtype), float(self.threshold)
+        return ProjectronRecord(kernel, mistakes, hinge, threshold, int(self.aggressive))
 
     def init(self, shape: Shape) -> ProjectronState:
         f, t = super().init(shape)
@@ -96,20 +100,15 @@ class Projectron(MistakesOnBudget):
         return merged._replace(factor=factor_of(self.kernel, merged.f, self.budget))
 
 
-@evaluate.register(ProjectronRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(ProjectronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, kernel = state.f, state.factor, record.mistakes.kernel
+    f, R, kernel = state.f, state.factor, record.kernel
     n = f.size[()]
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
         residual = find_residual(kernel, f, R, x, scratch)
-        if residual == 0.0 or n == f.points.shape[1] or (n > 0 and math.sqrt(residual) <= record.threshold):
+        if residual == 0.0 or expansion.full(f) or (n > 0 and math.sqrt(residual) <= record.threshold):
             backward(R, n, scratch.half, scratch.coordinates)
             spread_over(f, -length, g, scratch.coordinates)
         else:
