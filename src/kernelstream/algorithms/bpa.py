@@ -25,13 +25,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Common, Shape, step
-from ..engine.state import ModelFileError
 from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion
-from ..numerics.budgets import first_largest, negative_squares, spread_over
+from ..numerics.budgets import first_largest
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
-from ..numerics.gram import backward, factor, gram_matrix, grow
+from ..numerics.gram import factor, gram_matrix
 from ..numerics.neighbours import (
     Neighbours,
     Search,
@@ -44,11 +43,12 @@ from ..numerics.neighbours import (
 from ..numerics.rows import Spread
 from ..parameters import one_of, whole
 from ._dictionary import (
+    DictionaryAlgorithm,
     DictionaryScratch,
-    check_factor,
-    count_in,
-    dictionary_scratch,
-    factor_of,
+    add_counted,
+    add_projection,
+    cheapest_slot,
+    find_coordinates,
     find_residual,
     take_out,
 )
@@ -97,7 +97,7 @@ class NearestScratch(NamedTuple):
 
 
 @dataclass
-class BPA(PassiveAggressive):
+class BPA(DictionaryAlgorithm, PassiveAggressive):
     budget: int = 200
     maintenance: str = "simple"
 
@@ -143,7 +143,7 @@ class BPA(PassiveAggressive):
         return BPAState(f, t, own, sizes, near, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch | NearestScratch:
-        desk = dictionary_scratch(state, shape)
+        desk: DictionaryScratch = super().scratch(state, shape)
         if self.maintenance != "nearest":
             return desk
         between, search = np.zeros(self.capacity), room_to_search(self.capacity)
@@ -152,9 +152,7 @@ class BPA(PassiveAggressive):
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
         check_neighbours(state.near, int(state.f.size))
-        if not (state.diagonal[: int(state.f.size)] > 0).all():
-            raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
-        return check_factor(state) if self.maintenance == "projection" else state
+        return state
 
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
         """Terms beyond the budget are removed, the smallest first."""
@@ -170,11 +168,12 @@ class BPA(PassiveAggressive):
             kept.near.born[:n] = -1 - np.arange(n)
             for i, values in enumerate(gram.astype(shape.dtype)):
                 look_around(kept.near, n, i, values, kept.own, search)
+        kept = kept._replace(f=merged.f, t=merged.t)
         if self.maintenance == "projection":
-            kept.factor[:] = factor_of(self.kernel, merged.f, self.capacity)
+            kept = self.factored(kept)
             inverse = np.linalg.inv(kept.factor[:n, :n])
             kept.diagonal[:n] = (inverse**2).sum(axis=1)
-        return kept._replace(f=merged.f, t=merged.t)
+        return kept
 
 
 @step.register(SimpleRecord)
@@ -207,26 +206,19 @@ def _(record, state, scratch, x, target, weight, scores):
 
 @step.register(BPAProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g = scratch.common.slope
-    f, R, diagonal, kernel = state.f, state.factor, state.diagonal, record.kernel
+    f, diagonal = state.f, state.diagonal
     loss, tau, _ = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
-    n = f.size[()]
-    residual = find_residual(kernel, f, R, x, scratch)
-    backward(R, n, scratch.half, scratch.coordinates)
+    residual = find_residual(record.kernel, state, x, scratch)
     if residual == 0.0:
-        spread_over(f, -tau, g, scratch.coordinates)
+        add_projection(state, -tau, scratch)
         return loss
-    count_in(diagonal, n, scratch.coordinates, residual)
-    grow(R, n, scratch.half, residual)
-    expansion.add(kernel, f, x, -tau, g, scratch.row)
+    n = f.size[()]
+    find_coordinates(state, scratch)
+    add_counted(record.kernel, state, x, -tau, residual, scratch)
     if expansion.full(f):
-        ranks = scratch.row.ranks  # minus what is lost
-        negative_squares(f, ranks)
-        for i in range(n):
-            ranks[i] /= diagonal[i]
-        take_out(f, R, diagonal, first_largest(ranks, n), scratch)
+        take_out(f, state.factor, diagonal, cheapest_slot(f, diagonal, n, scratch.row), scratch)
     return loss
 
 

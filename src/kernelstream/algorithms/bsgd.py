@@ -31,7 +31,6 @@ from ..numerics.budgets import (
     first_largest,
     merge_with_best,
     oldest_slot,
-    project_out,
     random_slot,
     smallest_slot,
 )
@@ -40,13 +39,7 @@ from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
 from ..numerics.pairs import table
 from ..parameters import one_of, whole
-from ._dictionary import (
-    DictionaryScratch,
-    add_or_spread,
-    check_factor,
-    dictionary_scratch,
-    factor_of,
-)
+from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
 from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 RULES = ("smallest", "random", "oldest")
@@ -86,7 +79,7 @@ class BSGDState(NamedTuple):
 
 
 @dataclass
-class BSGD(RegularisedRisk):
+class BSGD(DictionaryAlgorithm, RegularisedRisk):
     budget: int = 200
     maintenance: str = "merging"
     removal: str = "smallest"
@@ -128,13 +121,9 @@ class BSGD(RegularisedRisk):
         oldest = np.zeros((), np.int64)
         return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), oldest, np.zeros(removal), factor(projection))
 
-    def scratch(self, state: BSGDState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
-
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BSGDState:
         state: BSGDState = super().restore(arrays, shape)
-        state = state._replace(oldest=state.oldest % self.budget)
-        return check_factor(state) if self.maintenance == "projection" else state
+        return state._replace(oldest=state.oldest % self.budget)
 
     def attributes(self, state: BSGDState) -> dict[str, Any]:
         """degradation: the squared norm that the budget has cost so far, summed over the removals."""
@@ -148,10 +137,8 @@ class BSGD(RegularisedRisk):
             ranks = np.zeros_like(state.ranks)
             n = int(merged.f.size)
             ranks[:n] = -(merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
-            return merged._replace(ranks=ranks)
-        if self.maintenance == "merging":
-            return merged
-        return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
+            merged = merged._replace(ranks=ranks)
+        return self.factored(merged) if self.maintenance == "projection" else merged
 
 
 @inlined
@@ -189,18 +176,12 @@ def _(record, state, scratch, x, target, weight, scores):
 @step.register(ProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, kernel = state.f, state.factor, record.risk.kernel
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    if not add_or_spread(kernel, f, R, x, -length, g, scratch):
-        return loss
-    if expansion.full(f):
-        add_degradation(
-            record,
-            state,
-            project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row),
-        )
+    grew = add_or_project(record.risk.kernel, state, x, -length, scratch)
+    if grew and expansion.full(state.f):
+        add_degradation(record, state, project_smallest(state, scratch))
     return loss
 
 
