@@ -7,22 +7,18 @@ Koppel, Warnell, Stump, Ribeiro: Parsimonious Online Learning with Kernels via S
     f <- P f~,  P the projection on the span of the points that pruning leaves,  ||f - f~|| <= epsilon
     epsilon = K eta^(3/2) for a constant step, K eta_t^2 for a diminishing one
 
-Pruning "komp" removes, again and again, the point without which the projection of f~ is nearest to f~, while the
-distance stays within epsilon. The coefficients a are refitted to f~ each time (pre-fitting). By Pythagoras a removal
-adds ||a_j||^2 / (G^-1)_jj to the squared distance, G the Gram matrix of the points that are left. Its factor and the
-diagonal of its inverse are kept, so that a removal and an addition cost O(M^2). Pruning "random" (Remark 6) draws the
-point uniformly and stops at the first that does not fit.
+    komp         while f stays within epsilon, the point goes whose removal leaves P f~ nearest to f~       (Alg. 1)
+    random       points are drawn and go, up to the first that does not fit                             (Remark 6)
 
-Remarks. Within a batch, scores are those of f before it. Points without a slope are left out: KOMP would remove them
-first, at no cost. A batch without any slope shrinks f and prunes nothing (Alg. 2 taken by the letter would spend
-epsilon on forgetting). t counts batches. K scales eta_t^2 too; (29) has K = 1. A row whose squared residual is
-rounding (`_dictionary`: 1e-12 of k(x, x), in float32 3e-5; more where its coordinates are large) is added through its
-coordinates and epsilon does not see it, so an epsilon below 0.005 eta asks for float64. With (33), lambda ||f||^2, the
-paper's lambda is half of ours. An epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing
-is ever learned. So it is with the paper's MNIST (eta 24, K 0.16 and 0.24). Its bandwidths "sigma^2" are read as sigma
-(see sources.Multidist), and K there as a tenth of what is printed: two passes then give 2.44 % with 1,431 points, four
-2.50 % with 1,262, and the larger K 331 points (published: 2.46 % with 1,086, and 324). After a merge, the next step
-prunes.
+Remarks. By Pythagoras a removal adds ||a_j||^2 / (G^-1)_jj to the squared distance, a the coefficients of P f~ and G
+the Gram matrix of the points that are left. Its factor and the diagonal of its inverse are kept: O(M^2) a removal or
+an addition. Within a batch, scores are those of f before it. Rows without a slope are left out: KOMP would remove them
+first, at no cost. A batch without any slope shrinks f and prunes nothing (Alg. 2 by the letter would spend epsilon on
+forgetting). t counts batches. K scales eta_t^2 too; (29) has K = 1. With (33), lambda ||f||^2, the paper's lambda is
+half of ours. A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added
+through its coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An
+epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the
+next step prunes.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """
