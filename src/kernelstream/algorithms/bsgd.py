@@ -177,9 +177,7 @@ def _(record, state, scratch, x, target, weight, scores):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
-    if length == 0.0:
-        return loss
-    grew = add_or_project(record.risk.kernel, state, x, -length, scratch)
+    grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
     if grew and expansion.full(state.f):
         add_degradation(record, state, project_smallest(state, scratch))
     return loss

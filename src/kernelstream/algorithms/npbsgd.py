@@ -96,9 +96,7 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
-    if length == 0.0:
-        return loss
-    grew = add_or_project(record.risk.kernel, state, x, -length, scratch)
+    grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
     if grew and state.f.size[()] > state.limit[()]:
         if rng.draw(state.generator) < record.growth / state.t[()]:
             state.limit[()] += 1
