@@ -1,6 +1,7 @@
 """Removal, projection and merging: what each promises, against brute force."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from kernelstream import (
     BSGD,
     NORMA,
     NPBSGD,
+    POLK,
     Binary,
     BudgetPerceptron,
     Forgetron,
@@ -23,8 +25,8 @@ from kernelstream import (
     Regression,
 )
 from kernelstream.algorithms.forgetron import psi, shrinkage
-from kernelstream.engine.state import ModelFileError
-from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.engine.state import ModelFileError, leaves
+from kernelstream.kernels import Gaussian, Laplacian, Polynomial, Sigmoid
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.algorithms import equals_its_reference
 from kernelstream.laws.cases import Case
@@ -315,6 +317,51 @@ def test_a_growing_budget_grows_about_as_fast_as_its_formula_says():
         sizes.append(learner.size)
     assert 20 < np.mean(sizes) <= 20 + 8.0 * (1 + math.log(len(rows) / 8.0))
     assert len(set(sizes)) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("limit", 9, "budget 9 does not fit its 10 points"),
+        ("limit", 12, "budget 12 does not fit"),
+        ("f.size", 11, "Cholesky factor"),
+        ("f.size", 12, "12 points are stored; there is room for 11"),
+        ("factor", 0.0, "Cholesky factor"),
+    ],
+)
+def test_a_file_whose_growing_budget_does_not_fit_is_refused(name, value, words):
+    learner = Learner(NPBSGD(kernel=Gaussian(gamma=0.05), budget=10, growth=0.0), Binary([-1, 1]), dtype="float64")
+    learner.learn(X[:100], SIGN[:100])
+    arrays = {k: np.array(v) for k, v in leaves(learner._state).items()}
+    learner.settled.restore(dict(arrays), learner._shape)
+    narrow = {**arrays, "f.points": arrays["f.points"][:, :10]}
+    with pytest.raises(ModelFileError, match=r"f.points is float64\[30, 10\]; the model needs float64\[30, 11\]"):
+        learner.settled.restore(narrow, learner._shape)
+    arrays[name][...] = value
+    with pytest.raises(ModelFileError, match=words):
+        learner.settled.restore(arrays, learner._shape)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [*PROJECTING, lambda kernel: POLK(kernel=kernel)],
+    ids=["projectron", "projectron++", "bsgd-p", "bpa-p", "npbsgd", "polk"],
+)
+def test_a_kernel_that_nothing_can_be_projected_with_is_refused_by_name(make):
+    refusal = r"Sigmoid is not positive definite.*Use another kernel, or a learner that removes terms"
+    with pytest.raises(ValueError, match=refusal):
+        make(Sigmoid())
+    taken = make(Gaussian())
+    with pytest.raises(ValueError, match=refusal):
+        taken.set_params(kernel=Sigmoid())
+    assert taken.kernel == Gaussian()
+
+
+def test_a_variant_needs_what_it_uses():
+    for spec in (BSGD(maintenance="removal"), BPA(maintenance="simple"), BPA(maintenance="nearest")):
+        assert replace(spec, kernel=Sigmoid()).needs == ()
+    with pytest.raises(ValueError, match=r"Sigmoid is not positive definite"):
+        BSGD(maintenance="removal", kernel=Sigmoid()).set_params(maintenance="projection")
 
 
 def test_an_unmergeable_kernel_is_refused_by_name():

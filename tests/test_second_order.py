@@ -9,7 +9,7 @@ import pytest
 from kernelstream import Learner, Regression, laws
 from kernelstream.algorithms._features import FeatureAlgorithm, on_features
 from kernelstream.engine import step
-from kernelstream.kernels import Gaussian
+from kernelstream.kernels import SHIFT_INVARIANT, Gaussian, Need
 from kernelstream.laws.examples import stream
 from kernelstream.losses import LossRecord, Squared, slope
 from kernelstream.numerics.lifts import Fourier
@@ -46,7 +46,7 @@ class LeastSquares(FeatureAlgorithm):
     paper: ClassVar[str] = "Gauss 1809"
     tasks: ClassVar[tuple[str, ...]] = (REGRESSION,)
     bounded: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("shift_invariant",)
+    needs: ClassVar[tuple[Need, ...]] = (SHIFT_INVARIANT,)
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "what rows tell adds up, and the solution is not linear in it",
         "weight_scales_the_step": "a weight scales what a row tells, and nothing is solved before a piece is full",

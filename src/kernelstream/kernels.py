@@ -48,6 +48,39 @@ class KernelRecord(NamedTuple):
     column: int
 
 
+class Need(NamedTuple):
+    """What a learner needs of a kernel: a class variable of `Kernel` that must be true, and the refusal where it is
+    not.
+    """
+
+    name: str
+    refusal: str  # {kernel} stands for the name of the kernel's class
+
+    def check(self, kernel: "Kernel") -> None:
+        if not getattr(kernel, self.name):
+            raise self.refused(kernel)
+
+    def refused(self, kernel: "Kernel") -> ValueError:
+        return ValueError(self.refusal.format(kernel=type(kernel).__name__))
+
+
+POSITIVE_DEFINITE = Need(
+    "positive_definite",
+    "{kernel} is not positive definite, so nothing can be projected in its space. "
+    "Use another kernel, or a learner that removes terms.",
+)
+SHIFT_INVARIANT = Need(
+    "shift_invariant",
+    "{kernel} has no spectral sampler: random Fourier features need a shift-invariant kernel "
+    "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel.",
+)
+ISOTROPIC = Need(
+    "isotropic",
+    "{kernel} is not a mixture of Gaussians, so its frequencies have preferred directions: "
+    "map='structured' needs an isotropic kernel (Gaussian, Cauchy, Matern). Use map='plain'.",
+)
+
+
 @dataclass
 class Kernel(Parameters):
     """Base of all kernels."""
@@ -55,6 +88,7 @@ class Kernel(Parameters):
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
     isotropic: ClassVar[bool] = False  # shift-invariant and a mixture of Gaussians
+    gaussian: ClassVar[bool] = False  # two terms become one by the closed form of `numerics.pairs`
     positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
 
@@ -92,17 +126,11 @@ class Kernel(Parameters):
         """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature,
         component).
         """
-        raise ValueError(
-            f"{type(self).__name__} has no spectral sampler: random Fourier features need a shift-invariant kernel "
-            "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel."
-        )
+        raise SHIFT_INVARIANT.refused(self)
 
     def scales(self, seed: int, n_components: int) -> np.ndarray:
         """For an isotropic kernel: the scale of each component's normal draws, a function of (seed, component)."""
-        raise ValueError(
-            f"{type(self).__name__} is not a mixture of Gaussians, so its frequencies have preferred directions: "
-            "map='structured' needs an isotropic kernel (Gaussian, Cauchy, Matern). Use map='plain'."
-        )
+        raise ISOTROPIC.refused(self)
 
 
 @dataclass
@@ -177,6 +205,7 @@ class Gaussian(_Spectral):
     sigma: dataclasses.InitVar[float | None] = None
 
     metric: ClassVar[int] = SQUARED_DISTANCE
+    gaussian: ClassVar[bool] = True
 
     def __post_init__(self, sigma: float | None) -> None:
         if sigma is not None:

@@ -2,23 +2,26 @@
 
 A row whose squared residual is no more than what rounding leaves (ROUNDING times k(x, x)) is taken as lying in the
 span: the factor cannot grow by it. In float32 kernel values carry errors of that order, so nearly singular
-dictionaries ask for
-dtype="float64".
+dictionaries ask for dtype="float64".
+
+Verbs that add to f take the direction from scratch.common.slope, and what they need of x from where `find_residual`
+left it in scratch.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..engine import Common, Shape, common
 from ..engine.state import ModelFileError
-from ..kernels import Kernel
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion
-from ..numerics.budgets import project_out, spread_over
+from ..numerics.budgets import first_largest, negative_squares, project_out, smallest_slot, spread_over
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import KernelRow
 from ..numerics.gram import backward, factor, forward, gram_matrix, grow, inverse_diagonal
 from ..numerics.rows import Spread, spread
+from ._expansion import ExpansionAlgorithm
 
 ROUNDING = {"float32": 3e-5, "float64": 1e-12}
 
@@ -49,69 +52,113 @@ def dictionary_scratch(state: Any, shape: Shape) -> DictionaryScratch:
     )
 
 
-def check_positive_definite(kernel: Kernel) -> None:
-    """Refuse a kernel whose Gram matrices have no Cholesky factor."""
-    if not kernel.positive_definite:
-        raise ValueError(
-            f"{type(kernel).__name__} is not positive definite, so nothing can be projected in its space. "
-            "Use another kernel, or a learner that removes terms."
-        )
-
-
-def factor_of(kernel: Any, f: expansion.Expansion, capacity: int) -> np.ndarray:
-    """The factor of a dictionary that was put together outside a step (after a merge)."""
-    R, n = factor(capacity), int(f.size)
-    if n > 0:
-        gram = gram_matrix(kernel, f)
-        R[:n, :n] = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) / n * np.eye(n)).T
-    return R
-
-
-def check_factor(state: Any) -> Any:
-    """Refuse a factor that could not be solved with (a file can say anything)."""
-    n = int(state.f.size)
-    if not (np.diag(state.factor)[:n] > 0).all():
-        raise ModelFileError("The file's Cholesky factor has a diagonal entry that is not positive.")
-    return state
-
-
-@inlined
-def add_or_spread(kernel, f, R, x, length, g, scratch):
-    """f = f + length * g k(x, .): as a new term, or over the dictionary where x lies in its span.
-
-    Return whether the dictionary grew.
+class DictionaryAlgorithm(ExpansionAlgorithm):
+    """A learner whose state has `factor`, the Cholesky factor of the Gram matrix of f's points; empty in a variant that
+    does not project. It may have `diagonal` too, that of the matrix's inverse.
     """
-    n = f.size[()]
-    residual = find_residual(kernel, f, R, x, scratch)
-    if residual == 0.0:
-        backward(R, n, scratch.half, scratch.coordinates)
-        spread_over(f, length, g, scratch.coordinates)
-        return False
-    grow(R, n, scratch.half, residual)
-    expansion.add(kernel, f, x, length, g, scratch.row)
-    return True
+
+    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
+
+    def scratch(self, state: Any, shape: Shape) -> Any:
+        return dictionary_scratch(state, shape)
+
+    def with_room(self, state: Any, capacity: int) -> Any:
+        larger = super().with_room(state, capacity)
+        room, R = len(state.factor), factor(larger.f.points.shape[1])
+        R[:room, :room] = state.factor
+        return larger._replace(factor=R)
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
+        state = super().restore(arrays, shape)
+        kept = {"Cholesky factor": np.diag(state.factor), "inverse Gram matrix": getattr(state, "diagonal", np.ones(0))}
+        for name, diagonal in kept.items():
+            if not (diagonal[: int(state.f.size)] > 0).all():
+                raise ModelFileError(f"The file's {name} has a diagonal entry that is not positive.")
+        return state
+
+    def factored(self, state: Any) -> Any:
+        """The state with the factor of a dictionary that was put together outside a step."""
+        n, R = int(state.f.size), factor(state.f.points.shape[1])
+        if n > 0:
+            gram = gram_matrix(self.kernel, state.f)
+            R[:n, :n] = np.linalg.cholesky(gram + 1e-12 * np.trace(gram) / n * np.eye(n)).T
+        return state._replace(factor=R)
 
 
 @inlined
-def find_residual(kernel, f, R, x, scratch):
+def find_residual(kernel, state, x, scratch):
     """The squared distance of k(x, .) from the dictionary's span; 0 when it is no more than rounding.
 
     Requires: scratch.row holds the kernel values of x. Ensures: scratch.half is what `grow` and `backward` need.
     """
-    n = f.size[()]
+    n = state.f.size[()]
     for i in range(n):
         scratch.values[i] = scratch.row.values[i]
     own = expansion.own_value(kernel, x, scratch.row)
-    residual = own - forward(R, n, scratch.values, scratch.half)
+    residual = own - forward(state.factor, n, scratch.values, scratch.half)
     return residual if residual > scratch.rounding * abs(own) else 0.0
 
 
 @inlined
-def count_in(diagonal, n, coordinates, residual):
-    """Let the diagonal of the inverse Gram matrix follow a new point, given its coordinates and squared residual."""
+def find_coordinates(state, scratch):
+    """Write the coordinates of k(x, .) on the dictionary into scratch.coordinates."""
+    backward(state.factor, state.f.size[()], scratch.half, scratch.coordinates)
+
+
+@inlined
+def add_projection(state, step, scratch):
+    """f = f + step * slope P k(x, .), P the projection on the dictionary's span."""
+    find_coordinates(state, scratch)
+    spread_over(state.f, step, scratch.common.slope, scratch.coordinates)
+
+
+@inlined
+def add_point(kernel, state, x, step, residual, scratch):
+    """f = f + step * slope k(x, .), with x as a point of the dictionary. Requires: room, residual > 0."""
+    grow(state.factor, state.f.size[()], scratch.half, residual)
+    expansion.add(kernel, state.f, x, step, scratch.common.slope, scratch.row)
+
+
+@inlined
+def add_or_project(kernel, state, x, step, scratch):
+    """f = f + step * slope k(x, .), without a new point where x lies in the dictionary's span; return whether there is
+    one.
+    """
+    residual = find_residual(kernel, state, x, scratch)
+    if residual == 0.0:
+        add_projection(state, step, scratch)
+        return False
+    add_point(kernel, state, x, step, residual, scratch)
+    return True
+
+
+@inlined
+def project_smallest(state, scratch):
+    """Replace the smallest term by its projection on the others; return the squared norm that is lost."""
+    slot = smallest_slot(state.f, scratch.row)
+    return project_out(state.f, state.factor, slot, scratch.coordinates, scratch.half, scratch.row)
+
+
+# Where the diagonal of the inverse Gram matrix is kept.
+
+
+@inlined
+def add_counted(kernel, state, x, step, residual, scratch):
+    """`add_point`, and the diagonal follows. Requires: `find_coordinates`."""
+    diagonal, coordinates, n = state.diagonal, scratch.coordinates, state.f.size[()]
     for j in range(n):
         diagonal[j] += coordinates[j] * coordinates[j] / residual
     diagonal[n] = 1.0 / residual
+    add_point(kernel, state, x, step, residual, scratch)
+
+
+@compiled
+def cheapest_slot(f, diagonal, n, row):
+    """The slot, of the first n, from which `take_out` moves f least."""
+    negative_squares(f, row.ranks)
+    for j in range(n):
+        row.ranks[j] /= diagonal[j]
+    return first_largest(row.ranks, n)
 
 
 @compiled

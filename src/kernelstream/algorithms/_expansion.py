@@ -1,17 +1,21 @@
-"""What learners share whose whole model is an expansion f: its birth, growth and merging."""
+"""What learners share whose whole model is an expansion f: its birth, growth, evaluation and merging."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..engine import Algorithm, Common, Shape, common
+from ..engine import Algorithm, Common, Shape, common, evaluate
 from ..engine.state import restored
 from ..numerics import expansion
 from ..numerics.budgets import within
+from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.rows import Spread, spread
 
 FIRST_CAPACITY = 256
+
+_Record = TypeVar("_Record", bound=type)
 
 
 class ExpansionState(NamedTuple):
@@ -32,13 +36,20 @@ class ExpansionAlgorithm(Algorithm):
     Without a budget its room doubles as it fills.
     """
 
+    spare: ClassVar[int] = 0  # room beyond the budget, for the term that a step adds before it takes one away
+
     @property
     def capacity(self) -> int | None:
         """Room for points, None when it grows with the stream."""
         return None
 
+    @property
+    def first_capacity(self) -> int:
+        """Room for points before any example."""
+        return self.capacity or FIRST_CAPACITY
+
     def init(self, shape: Shape) -> Any:
-        f = expansion.empty(shape.width, self.capacity or FIRST_CAPACITY, shape.n_outputs, shape.dtype)
+        f = expansion.empty(shape.width, self.first_capacity, shape.n_outputs, shape.dtype)
         return ExpansionState(f, np.zeros((), np.int64))
 
     def scratch(self, state: Any, shape: Shape) -> Any:
@@ -50,19 +61,24 @@ class ExpansionAlgorithm(Algorithm):
         room = state.f.points.shape[1]
         if self.capacity is not None or state.f.size < room:
             return state
-        return state._replace(f=expansion.resized(state.f, capacity=2 * room))
+        return self.with_room(state, 2 * room)
+
+    def with_room(self, state: Any, capacity: int) -> Any:
+        """The same model with room for at least `capacity` points."""
+        return state._replace(f=expansion.resized(state.f, capacity=capacity))
 
     def grow(self, state: Any, shape: Shape) -> Any:
         return state._replace(f=expansion.resized(state.f, n_features=shape.width, n_outputs=shape.n_outputs))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        template = self.init(shape)
-        if self.capacity is None:
-            points = arrays.get("f.points", np.zeros((0, 0)))
-            template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
-        state = restored(template, arrays)
+        state = restored(self.template(arrays, shape), arrays)
         expansion.check_size(state.f)
         return state
+
+    def template(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
+        """A state with the shapes that a file's arrays must have; room that grows is as large as the file's."""
+        state = self.init(shape)
+        return state if self.capacity is not None else self.with_room(state, room_in_file(arrays, "f"))
 
     def size(self, state: Any) -> int:
         return int(state.f.size)
@@ -84,4 +100,34 @@ class ExpansionAlgorithm(Algorithm):
 
     def reduced(self, f: Expansion) -> Expansion:
         """f within the budget, as the algorithm compresses; where it removes terms, the smallest go."""
-        return f if self.capacity is None else within(f, self.capacity, self.capacity)
+        return f if self.capacity is None else within(f, self.capacity - self.spare, self.capacity)
+
+
+def room_in_file(arrays: dict[str, np.ndarray], name: str) -> int:
+    """Room for points of the expansion of this name in a file's arrays, 0 where there is none."""
+    return int(arrays.get(f"{name}.points", np.zeros((0, 0))).shape[-1])
+
+
+def evaluated_by(body: Callable[..., Any]) -> Callable[[_Record], _Record]:
+    """A mark for record types: learners with such a record are evaluated by `body`, and need no `evaluate`."""
+
+    def mark(record: _Record) -> _Record:
+        evaluate.register(record)(body)
+        return record
+
+    return mark
+
+
+def _evaluate(record, state, scratch, x, scores):
+    """scores = f(x). Ensures: scratch.row holds the kernel values of x, for the step to use."""
+    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+
+
+# The record of a learner whose scores are f(x), with f's kernel as `kernel`.
+expansion_record = evaluated_by(_evaluate)
+
+
+@inlined
+def ask_for_room(f, terms, scratch):
+    """Have `prepare` called before the next row where f has no room for so many terms more."""
+    scratch.common.halt[()] = f.size[()] + terms > f.points.shape[1]

@@ -7,7 +7,6 @@ term added is learning_rate * u k(x, .). `slope` gives -u.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..kernels import KernelRecord
 from ..losses import (
     BINARY,
     MULTICLASS,
@@ -25,7 +24,6 @@ from ._expansion import ExpansionAlgorithm
 
 
 class MistakeRecord(NamedTuple):
-    kernel: KernelRecord
     loss: LossRecord
     learning_rate: float
 
@@ -53,7 +51,7 @@ class MistakeDriven(ExpansionAlgorithm):
 
     def mistakes(self, task: str, dtype: Any) -> MistakeRecord:
         loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else PerceptronLoss()
-        return MistakeRecord(self.kernel.lower(dtype), loss.lower(task, dtype), float(self.learning_rate))
+        return MistakeRecord(loss.lower(task, dtype), float(self.learning_rate))
 
 
 @dataclass
@@ -70,8 +68,8 @@ class MistakesOnBudget(MistakeDriven):
         whole(1, budget=self.budget)
 
     @property
-    def capacity(self) -> int | None:
-        return self.budget
+    def capacity(self) -> int:
+        return self.budget + self.spare
 
 
 @inlined

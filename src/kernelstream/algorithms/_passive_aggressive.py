@@ -11,7 +11,6 @@ with the hinge (classification) or the epsilon-insensitive loss (regression) l a
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, EpsilonInsensitive, Hinge, Loss, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.compile import inlined
@@ -20,7 +19,6 @@ from ._expansion import ExpansionAlgorithm
 
 
 class AggressiveRecord(NamedTuple):
-    kernel: KernelRecord
     loss: LossRecord
     aggressiveness: float
     variant: int
@@ -45,27 +43,27 @@ class PassiveAggressive(ExpansionAlgorithm):
 
     def aggressive(self, task: str, dtype: Any, variant: int) -> AggressiveRecord:
         loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else Hinge()
-        return AggressiveRecord(self.kernel.lower(dtype), loss.lower(task, dtype), float(self.aggressiveness), variant)
+        return AggressiveRecord(loss.lower(task, dtype), float(self.aggressiveness), variant)
 
 
 @inlined
-def take_aggressive_step(record, t, g, target, weight, x, row, scores):
-    """Begin a round: write -u into g; return (loss, tau, k(x, x) if there is a loss). A sample weight multiplies tau.
+def take_aggressive_step(record, state, scratch, x, target, weight, scores):
+    """Begin a round: write -u into the slope; return (loss, tau, k(x, x) if there is a loss).
 
-    k(x, x) = 0 (the zero row under a linear kernel) leaves nothing to move along: tau = 0.
+    A sample weight multiplies tau; it is 0 where k(x, x) = 0 (the zero row under a linear kernel), along which nothing
+    moves.
     """
-    t[()] += 1
-    loss = slope(record.loss, target, scores, g)
+    rule, g = record.aggressive, scratch.common.slope
+    state.t[()] += 1
+    loss = slope(rule.loss, target, scores, g)
     if not loss > 0.0:
         return loss, 0.0, 0.0
-    own = expansion.own_value(record.kernel, x, row)
+    own = expansion.own_value(record.kernel, x, scratch.row)
     reach = 0.0
     for k in range(g.shape[0]):
         reach += g[k] * g[k] * own
     if not reach > 0.0:
         return loss, 0.0, own
-    if record.variant == 1:
-        tau = min(record.aggressiveness, loss / reach)
-    else:
-        tau = loss / (reach + 0.5 / record.aggressiveness)
+    C = rule.aggressiveness
+    tau = min(C, loss / reach) if rule.variant == 1 else loss / (reach + 0.5 / C)
     return loss, weight * tau, own

@@ -15,7 +15,7 @@ from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import positive
-from ._expansion import ExpansionAlgorithm
+from ._expansion import ExpansionAlgorithm, evaluated_by
 
 
 class RiskRecord(NamedTuple):
@@ -69,6 +69,14 @@ def evaluate_risk(record, f, t, x, row, scores):
     factor = 1.0 / (record.regularization * t[()]) if t[()] > 0 else 0.0
     for k in range(scores.shape[0]):
         scores[k] *= factor
+
+
+def _evaluate(record, state, scratch, x, scores):
+    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+
+
+# The record of a learner whose scores are f(x), with f's kernel and lambda in `risk`.
+risk_record = evaluated_by(_evaluate)
 
 
 @inlined

@@ -17,16 +17,21 @@ To add an algorithm:
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine import evaluate, step
+from ..engine import step
 from ..kernels import KernelRecord
 from ..losses import REGRESSION, LossRecord, Squared, slope
 from ..numerics import expansion
 from ..parameters import positive
-from ._expansion import ExpansionAlgorithm
+from ._expansion import ExpansionAlgorithm, ask_for_room, expansion_record
 
 
+@expansion_record
 class SkeletonRecord(NamedTuple):
-    """What compiled code reads. Its type is how the engine finds the three bodies below: one record an algorithm."""
+    """What compiled code reads. Its type is how the engine finds an algorithm's functions: one record an algorithm.
+
+    `expansion_record` brings `evaluate`: scores = f(x) for K outputs, with the kernel values left in `scratch.row` for
+    the step to use. Scores that are something else have an `@evaluate.register(SkeletonRecord)`, as in NORMA.
+    """
 
     kernel: KernelRecord
     loss: LossRecord
@@ -61,12 +66,6 @@ class Skeleton(ExpansionAlgorithm):
 # the kind, so both are left out.
 
 
-@evaluate.register(SkeletonRecord)
-def _(record, state, scratch, x, scores):
-    """scores = f(x), for K outputs. `scratch.row` then holds the kernel values, for the step to use."""
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(SkeletonRecord)
 def _(record, state, scratch, x, target, weight, scores):
     """Learn from (x, target), whose scores are known; return the loss. A weight multiplies the step."""
@@ -75,6 +74,6 @@ def _(record, state, scratch, x, target, weight, scores):
     loss = slope(record.loss, target, scores, g)
     if g[0] != 0 and weight > 0.0:
         expansion.add(record.kernel, state.f, x, -record.learning_rate * weight, g, scratch.row)
-        # Python has its turn (`prepare`, which makes room) before the next row when a step sets `halt`.
-        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+        # Python has its turn (`prepare`, which makes room) before the next row when a step asks for it.
+        ask_for_room(state.f, 1, scratch)
     return loss

@@ -14,22 +14,17 @@ Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online 
     average      (1/t) sum_{s <= t} f_s
     suffix       the mean of the newest f_s, between a share alpha and alpha (2 - alpha) of all rounds
 
-Remarks. f is kept as (1 / (lambda t)) sum_i b_i k(c_i, .), see `_risk`. Cells are as wide in the input space whatever
-the kernel. `coverage` is the paper's delta, a diameter; `delta` in the authors' scripts is a radius, half of it. As
-printed, a rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time.
-Every row with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move: its
-coefficient is 0 until a row of its cell moves f. A row with Z_t = 0 that moves f is stored and so the core point of a
-cell too, even inside another: cells and stored points are the same in number. The default beta = 0 always
-approximates, as in the paper's experiments; then core points are delta / 2 apart and a bounded domain has room for
-finitely many, so that memory, which doubles as it fills, stays bounded. Z_t is drawn when beta > 0, in rounds of
-positive weight. max |y| is over the targets learned so far; ||f||^2 is kept, O(size) a round. After a merge the core
-points of both remain.
-Averages share the core points. With h = sum 1/s over the window, lambda times the sum of its f_s is
-sum_i (b_i h - c_i) k(c_i, .) where a change of b_i by e adds e h to c_i, h before that round: O(1) a round. Windows are
-over f after each round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut
-off exactly: two windows run, and when the younger is a share alpha of all rounds it becomes the one shown.
+Remarks. Kept without rescaling, see `_risk`. Cells are as wide in the input space whatever the kernel. As printed, a
+rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time. Every row
+with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move. A row with Z_t = 0 that
+moves f becomes a core point too, even inside another's cell. With beta = 0, the default, core points are delta / 2
+apart and a bounded domain has room for finitely many. max |y| is over the targets learned so far. Averages are over f
+after each round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut off
+exactly: two windows run, and when the younger is a share alpha of all rounds it becomes the one shown. After a merge
+the core points of both remain.
 
-Symbols: delta coverage, lambda regularization, beta beta, rho rho, alpha suffix.
+Symbols: delta coverage (a diameter; `delta` in the authors' scripts is a radius), lambda regularization, beta beta,
+rho rho, alpha suffix, b coef of f.
 """
 
 import math
@@ -39,7 +34,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
-from ..engine.state import restored
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..numerics import expansion, rng
@@ -49,6 +43,7 @@ from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
 from ..numerics.rows import Spread, complete_row, spread
 from ..parameters import at_least, one_of, positive
+from ._expansion import ask_for_room
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
 
 CELLS = ("sphere", "rectangle")
@@ -79,8 +74,8 @@ class AVMState(NamedTuple):
     generator: np.ndarray
     norm: np.ndarray  # (lambda t)^2 ||f||^2, 0-d; kept where f is projected
     largest: np.ndarray  # max |y|, 0-d; likewise
-    older: np.ndarray  # (K, capacity) c of the window that is shown; without an average empty
-    younger: np.ndarray  # (K, capacity) c of the window that will be shown; suffix only
+    older: np.ndarray  # (K, capacity) w of the window that is shown, see `change`; without an average empty
+    younger: np.ndarray  # (K, capacity) w of the window that will be shown; suffix only
     start: np.ndarray  # (2,) rounds before the older and the younger window
     harmonic: np.ndarray  # (2,) their h
 
@@ -153,20 +148,11 @@ class AVM(RegularisedRisk):
         stored, row = spread(shape.width, shape.dtype), expansion.kernel_row(state.f)
         return AVMScratch(desk, row, stored, current)
 
-    def prepare(self, record: Any, state: AVMState) -> AVMState:
-        ready: AVMState = super().prepare(record, state)
-        return state if ready is state else self.fitted(ready)
+    def with_room(self, state: AVMState, capacity: int) -> AVMState:
+        return self.fitted(super().with_room(state, capacity))
 
     def grow(self, state: AVMState, shape: Shape) -> AVMState:
         return self.fitted(super().grow(state, shape))
-
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AVMState:
-        points = arrays.get("f.points", np.zeros((0, 0)))
-        template = self.init(shape)
-        template = template._replace(f=expansion.resized(template.f, capacity=points.shape[-1]))
-        state: AVMState = restored(self.fitted(template), arrays)
-        expansion.check_size(state.f)
-        return state
 
     def attributes(self, state: AVMState) -> dict[str, Any]:
         """cells: how many there are. average: (n, K) coefficients of the mean that is shown, where one is."""
@@ -201,8 +187,8 @@ def resized(window: np.ndarray, n_outputs: int, room: int) -> np.ndarray:
 
 def means(state: AVMState, window: int) -> np.ndarray:
     """(K, n) lambda times the coefficients of a window's mean."""
-    n, c = int(state.f.size), (state.older, state.younger)[window]
-    total = state.f.coef[:, :n].astype(np.float64) * state.harmonic[window] - c[:, :n]
+    n, w = int(state.f.size), (state.older, state.younger)[window]
+    total = state.f.coef[:, :n].astype(np.float64) * state.harmonic[window] - w[:, :n]
     return np.asarray(total / max(1, int(state.t) - int(state.start[window])))
 
 
@@ -228,8 +214,8 @@ def _(record, state, scratch, x, scores):
     for k in range(scores.shape[0]):
         scratch.current[k] = scores[k]
         if record.output != LAST and t > 0:
-            c = dot(state.older[k, :n], scratch.row.values[:n]) / record.risk.regularization
-            scores[k] = (state.harmonic[0] * t * scores[k] - c) / (t - state.start[0])
+            w = dot(state.older[k, :n], scratch.row.values[:n]) / record.risk.regularization
+            scores[k] = (state.harmonic[0] * t * scores[k] - w) / (t - state.start[0])
 
 
 @step.register(AVMRecord)
@@ -245,7 +231,7 @@ def _(record, state, scratch, x, target, weight, scores):
             count_norm(record, state, scratch, i, x, length)
         if i == n:
             expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
-            scratch.common.halt[()] = n + 1 == f.points.shape[1]
+            ask_for_room(f, 1, scratch)
         if length > 0.0:
             for k in range(g.shape[0]):
                 change(record, state, k, i, -length * g[k])
@@ -259,7 +245,7 @@ def _(record, state, scratch, x, target, weight, scores):
 
 @inlined
 def approximates(record, state):
-    """Z_t."""
+    """Z_t, drawn where beta > 0."""
     if record.beta == 0.0:
         return True
     return rng.draw(state.generator) < 1.0 - record.beta / np.float64(state.t[()]) ** record.rho
@@ -267,7 +253,11 @@ def approximates(record, state):
 
 @inlined
 def change(record, state, k, i, e):
-    """b_i += e, in this round and all later ones."""
+    """b_i += e, in this round and all later ones.
+
+    With h = sum 1/s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where a
+    change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
+    """
     state.f.coef[k, i] += e
     if record.output != LAST:
         state.older[k, i] += e * state.harmonic[0]

@@ -3,27 +3,21 @@
 Zhao, Wang, Wu, Jin, Hoi: Fast Bounded Online Gradient Descent Algorithms for Scalable Kernel-Based Online Learning
 (2012), Alg. 1.
 
-    no slope:     f <- (1 - eta lambda) f
-    |S| < B:      f <- (1 - eta lambda) f - eta l' k(x, .)
-    |S| = B:      term j is drawn with probability p_j and dropped; the others become (1 - eta lambda) / (1 - p_i) a_i
-    (eq. 7, 10);
-                  then - eta l' k(x, .) is added
-    always:       no coefficient above gamma eta
-    (eq. 3)
+    f <- (1 - eta lambda) f - eta l'(f(x), y) k(x, .)
+    to add to B terms: term j is drawn with probability p_j and dropped, the others become a_i / (1 - p_i)  (eq. 7, 10)
+    then no a_i is above gamma eta (without a removal: the added one)                                      (eq. 3)
 
-The expectation over j of what remains is (1 - eta lambda) f: the unbudgeted step. BOGD draws uniformly, p_i = 1/B.
-BOGD++ keeps large terms, p_i = 1 - s a_i sqrt(k(s_i, s_i)), s = (B - 1) / sum_i a_i sqrt(k(s_i, s_i)) (eq. 15, 16).
+    uniform      p_i = 1 / B                                                                               (BOGD)
+    nonuniform   p_i = 1 - s a_i sqrt(k(s_i, s_i)),  s = (B - 1) / sum_i a_i sqrt(k(s_i, s_i))  (BOGD++, eq. 15, 16)
+    oldest       the oldest term is dropped, the others are not rescaled: f is biased but cannot grow      (LSOKL)
 
-Remarks. With several outputs a_i is the largest entry of the coefficient vector, which is scaled as a whole. Eq. 16
-is negative for a coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only
-shrunk) and the rest are weighted among themselves, until none is negative; the estimate stays unbiased, since that
-holds for any probabilities below 1. A coefficient of 0 gets p_i = 1, at no cost; several share it. A budget of 1 has
-nothing to rescale. sampling="oldest" is what LSOKL runs under this name for multiclass and regression: the oldest
-term is dropped and the others are not rescaled, so that f is biased but cannot grow. clipping="all" is what its script
-does for binary tasks, where eq. 3 clips each coefficient: all are scaled by the factor that the largest one needs.
-
-What shrinks and grows is a_i alone, so it stands by itself: term i is a_i u_i k(s_i, .), where 1 is the largest entry
-of u_i. A removal costs O(B), however many outputs there are.
+Remarks. The expectation over j of what remains is f, for any probabilities below 1. Eq. 16 is negative for a
+coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only shrunk) and the rest
+are weighted among themselves, until none is negative. A coefficient of 0 gets p_i = 1, at no cost; several share it. A
+budget of 1 has nothing to rescale. With several outputs a_i is the largest entry of the coefficient vector, which is
+scaled as a whole: term i is kept as a_i u_i k(s_i, .), 1 the largest entry of u_i, and a removal costs O(B) however
+many outputs there are. clipping="all" is what LSOKL's script does for binary tasks, where eq. 3 clips each
+coefficient: all are scaled by the factor that the largest one needs.
 
 Symbols: B budget, eta learning_rate, lambda regularization, gamma largest, a sizes, u coef of f.
 """
@@ -211,8 +205,8 @@ def scale(sizes, n, factor):
 
 @inlined
 def clip(sizes, n, top, clip_all):
-    """Let no size be above `top`: those that are become it, or all are multiplied by one factor, which is returned.
-    (Without it there is none when gamma is at least 1.)
+    """Let no size be above `top`: those that are become it, or all are multiplied by one factor. Return the factor, 1
+    where each is clipped by itself.
     """
     factor = 1.0
     if clip_all == 1:
@@ -243,7 +237,7 @@ def _(record, state, scratch, x, target, weight, scores):
     shrink, top = 1.0 - eta * record.descent.regularization, record.largest * eta
     n = f.size[()]
     slot = n
-    if move > 0.0 and n == f.points.shape[1]:
+    if move > 0.0 and expansion.full(f):
         if record.sampling == NONUNIFORM:
             norms, chances = scratch.norms, scratch.chances
             for i in range(n):

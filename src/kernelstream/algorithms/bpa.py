@@ -24,13 +24,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, evaluate, step
-from ..engine.state import ModelFileError
+from ..engine import Common, Shape, step
+from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion
-from ..numerics.budgets import first_largest, negative_squares, spread_over, within
+from ..numerics.budgets import first_largest
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
-from ..numerics.gram import backward, factor, gram_matrix, grow
+from ..numerics.gram import factor, gram_matrix
 from ..numerics.neighbours import (
     Neighbours,
     Search,
@@ -43,29 +43,36 @@ from ..numerics.neighbours import (
 from ..numerics.rows import Spread
 from ..parameters import one_of, whole
 from ._dictionary import (
+    DictionaryAlgorithm,
     DictionaryScratch,
-    check_factor,
-    check_positive_definite,
-    count_in,
-    dictionary_scratch,
-    factor_of,
+    add_counted,
+    add_projection,
+    cheapest_slot,
+    find_coordinates,
     find_residual,
     take_out,
 )
+from ._expansion import expansion_record
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
 MAINTENANCE = {"simple": "bpa-s", "projection": "bpa-p", "nearest": "bpa-nn"}
 
 
+@expansion_record
 class SimpleRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
+@expansion_record
 class NearestRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
+@expansion_record
 class BPAProjectionRecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
@@ -90,7 +97,7 @@ class NearestScratch(NamedTuple):
 
 
 @dataclass
-class BPA(PassiveAggressive):
+class BPA(DictionaryAlgorithm, PassiveAggressive):
     budget: int = 200
     maintenance: str = "simple"
 
@@ -102,22 +109,29 @@ class BPA(PassiveAggressive):
     def name(self) -> str:  # type: ignore[override]
         return MAINTENANCE[self.maintenance]
 
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return (POSITIVE_DEFINITE,) if self.maintenance == "projection" else ()
+
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
-        if self.maintenance == "projection":
-            check_positive_definite(self.kernel)
         if self.maintenance == "nearest" and self.budget < 2:
             raise ValueError(f"budget={self.budget} leaves no neighbour to project on; maintenance='nearest' needs 2.")
 
     @property
+    def spare(self) -> int:  # type: ignore[override]
+        return 1 if self.maintenance == "projection" else 0
+
+    @property
     def capacity(self) -> int:
-        return self.budget + 1 if self.maintenance == "projection" else self.budget
+        return self.budget + self.spare
 
     def lower(self, task: str, dtype: Any) -> SimpleRecord | NearestRecord | BPAProjectionRecord:
         records = {"simple": SimpleRecord, "nearest": NearestRecord, "projection": BPAProjectionRecord}
-        return records[self.maintenance](self.aggressive(task, dtype, 1))  # type: ignore[return-value]
+        record = records[self.maintenance]
+        return record(self.kernel.lower(dtype), self.aggressive(task, dtype, 1))  # type: ignore[return-value]
 
     def init(self, shape: Shape) -> BPAState:
         simple, nearest, projection = (
@@ -129,7 +143,7 @@ class BPA(PassiveAggressive):
         return BPAState(f, t, own, sizes, near, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch | NearestScratch:
-        desk = dictionary_scratch(state, shape)
+        desk: DictionaryScratch = super().scratch(state, shape)
         if self.maintenance != "nearest":
             return desk
         between, search = np.zeros(self.capacity), room_to_search(self.capacity)
@@ -138,12 +152,7 @@ class BPA(PassiveAggressive):
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
         check_neighbours(state.near, int(state.f.size))
-        if not (state.diagonal[: int(state.f.size)] > 0).all():
-            raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
-        return check_factor(state) if self.maintenance == "projection" else state
-
-    def reduced(self, f: Expansion) -> Expansion:
-        return within(f, self.budget, self.capacity)
+        return state
 
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
         """Terms beyond the budget are removed, the smallest first."""
@@ -159,31 +168,24 @@ class BPA(PassiveAggressive):
             kept.near.born[:n] = -1 - np.arange(n)
             for i, values in enumerate(gram.astype(shape.dtype)):
                 look_around(kept.near, n, i, values, kept.own, search)
+        kept = kept._replace(f=merged.f, t=merged.t)
         if self.maintenance == "projection":
-            kept.factor[:] = factor_of(self.kernel, merged.f, self.capacity)
+            kept = self.factored(kept)
             inverse = np.linalg.inv(kept.factor[:n, :n])
             kept.diagonal[:n] = (inverse**2).sum(axis=1)
-        return kept._replace(f=merged.f, t=merged.t)
-
-
-def _evaluate(record, state, scratch, x, scores):
-    expansion.evaluate(record.aggressive.kernel, state.f, x, scratch.row, scores)
-
-
-for _record in (SimpleRecord, NearestRecord, BPAProjectionRecord):
-    evaluate.register(_record)(_evaluate)
+        return kept
 
 
 @step.register(SimpleRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, values = state.f, record.aggressive.kernel, scratch.row.values
-    loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, kernel, values = state.f, record.kernel, scratch.row.values
+    loss, tau, own = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
     n = f.size[()]
     r = n
-    if n == f.points.shape[1]:
+    if expansion.full(f):
         ranks = scratch.row.ranks  # minus what is lost
         inverse = 1.0 / own
         for i in range(n):
@@ -204,26 +206,19 @@ def _(record, state, scratch, x, target, weight, scores):
 
 @step.register(BPAProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g = scratch.common.slope
-    f, R, diagonal, kernel = state.f, state.factor, state.diagonal, record.aggressive.kernel
-    loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, diagonal = state.f, state.diagonal
+    loss, tau, _ = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
-    n = f.size[()]
-    residual = find_residual(kernel, f, R, x, scratch)
-    backward(R, n, scratch.half, scratch.coordinates)
+    residual = find_residual(record.kernel, state, x, scratch)
     if residual == 0.0:
-        spread_over(f, -tau, g, scratch.coordinates)
+        add_projection(state, -tau, scratch)
         return loss
-    count_in(diagonal, n, scratch.coordinates, residual)
-    grow(R, n, scratch.half, residual)
-    expansion.add(kernel, f, x, -tau, g, scratch.row)
-    if n + 1 == f.points.shape[1]:
-        ranks = scratch.row.ranks  # minus what is lost
-        negative_squares(f, ranks)
-        for i in range(n):
-            ranks[i] /= diagonal[i]
-        take_out(f, R, diagonal, first_largest(ranks, n), scratch)
+    n = f.size[()]
+    find_coordinates(state, scratch)
+    add_counted(record.kernel, state, x, -tau, residual, scratch)
+    if expansion.full(f):
+        take_out(f, state.factor, diagonal, cheapest_slot(f, diagonal, n, scratch.row), scratch)
     return loss
 
 
@@ -261,13 +256,13 @@ def rank_by_pairs(state, values, own, rounding, between, ranks):
 @step.register(NearestRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, values, near = state.f, record.aggressive.kernel, scratch.row.values, state.near
-    loss, tau, own = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    f, kernel, values, near = state.f, record.kernel, scratch.row.values, state.near
+    loss, tau, own = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau == 0.0:
         return loss
     n, ranks = f.size[()], scratch.row.ranks
     r = n
-    if n == f.points.shape[1]:
+    if expansion.full(f):
         rank_by_pairs(state, values, own, scratch.rounding, scratch.between, ranks)
         r = first_largest(ranks, n)
         on_neighbour, on_x = onto_pair(near, r, values, own, scratch.rounding)

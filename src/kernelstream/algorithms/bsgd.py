@@ -24,46 +24,45 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
-from ..kernels import Gaussian
+from ..engine import Shape, step
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
     first_largest,
     merge_with_best,
     oldest_slot,
-    project_out,
     random_slot,
     smallest_slot,
-    within,
 )
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
 from ..numerics.pairs import table
 from ..parameters import one_of, whole
-from ._dictionary import (
-    DictionaryScratch,
-    add_or_spread,
-    check_factor,
-    check_positive_definite,
-    dictionary_scratch,
-    factor_of,
-)
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 RULES = ("smallest", "random", "oldest")
+GAUSSIAN = Need(
+    "gaussian",
+    "maintenance='merging' places the merged point by the Gaussian's closed form; {kernel} has none. "
+    "Use Gaussian, or maintenance='removal' or 'projection'.",
+)
 MAINTENANCE = {"removal": "bsgd-r", "projection": "bsgd-p", "merging": "bsgd-m"}
 
 
+@risk_record
 class RemovalRecord(NamedTuple):
     risk: RiskRecord
     rule: int  # place in RULES
 
 
+@risk_record
 class ProjectionRecord(NamedTuple):
     risk: RiskRecord
 
 
+@risk_record
 class MergingRecord(NamedTuple):
     risk: RiskRecord
     table: np.ndarray
@@ -80,35 +79,35 @@ class BSGDState(NamedTuple):
 
 
 @dataclass
-class BSGD(RegularisedRisk):
+class BSGD(DictionaryAlgorithm, RegularisedRisk):
     budget: int = 200
     maintenance: str = "merging"
     removal: str = "smallest"
 
     paper: ClassVar[str] = "Wang, Crammer, Vucetic 2012"
     bounded: ClassVar[bool] = True
+    spare: ClassVar[int] = 1
     parent: ClassVar[str | None] = "pegasos"
 
     @property
     def name(self) -> str:  # type: ignore[override]
         return MAINTENANCE[self.maintenance]
 
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        if self.maintenance == "projection":
+            return (POSITIVE_DEFINITE,)
+        return (GAUSSIAN,) if self.maintenance == "merging" else ()
+
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
         one_of(RULES, removal=self.removal)
-        if self.maintenance == "projection":
-            check_positive_definite(self.kernel)
-        if self.maintenance == "merging" and not isinstance(self.kernel, Gaussian):
-            raise ValueError(
-                "maintenance='merging' places the merged point by the Gaussian's closed form; "
-                f"{type(self.kernel).__name__} has none. Use Gaussian, or maintenance='removal' or 'projection'."
-            )
 
     @property
     def capacity(self) -> int:
-        return self.budget + 1
+        return self.budget + self.spare
 
     def lower(self, task: str, dtype: Any) -> RemovalRecord | ProjectionRecord | MergingRecord:
         risk = self.risk(task, dtype)
@@ -122,20 +121,13 @@ class BSGD(RegularisedRisk):
         oldest = np.zeros((), np.int64)
         return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), oldest, np.zeros(removal), factor(projection))
 
-    def scratch(self, state: BSGDState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
-
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BSGDState:
         state: BSGDState = super().restore(arrays, shape)
-        state = state._replace(oldest=state.oldest % self.budget)
-        return check_factor(state) if self.maintenance == "projection" else state
+        return state._replace(oldest=state.oldest % self.budget)
 
     def attributes(self, state: BSGDState) -> dict[str, Any]:
         """degradation: the squared norm that the budget has cost so far, summed over the removals."""
         return {**super().attributes(state), "degradation": float(state.degradation)}
-
-    def reduced(self, f: Expansion) -> Expansion:
-        return within(f, self.budget, self.capacity)
 
     def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
         """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
@@ -145,10 +137,8 @@ class BSGD(RegularisedRisk):
             ranks = np.zeros_like(state.ranks)
             n = int(merged.f.size)
             ranks[:n] = -(merged.f.coef[:, :n].astype(np.float64) ** 2).sum(axis=0)
-            return merged._replace(ranks=ranks)
-        if self.maintenance == "merging":
-            return merged
-        return merged._replace(factor=factor_of(self.kernel, merged.f, self.capacity))
+            merged = merged._replace(ranks=ranks)
+        return self.factored(merged) if self.maintenance == "projection" else merged
 
 
 @inlined
@@ -156,14 +146,6 @@ def add_degradation(record, state, lost):
     """Count what the budget took: `lost` is in units of b, f = b / (lambda t)."""
     unit = 1.0 / (record.risk.regularization * state.t[()])
     state.degradation[()] += lost * unit * unit
-
-
-def _evaluate(record, state, scratch, x, scores):
-    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
-
-
-for _record in (RemovalRecord, ProjectionRecord, MergingRecord):
-    evaluate.register(_record)(_evaluate)
 
 
 @step.register(RemovalRecord)
@@ -176,7 +158,7 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     expansion.add(kernel, f, x, -length, g, scratch.row)
     ranks[n] = -expansion.square(f, n)
-    if n + 1 < f.points.shape[1]:
+    if not expansion.full(f):
         return loss
     if record.rule == 0:
         r = first_largest(ranks, n + 1)
@@ -194,19 +176,10 @@ def _(record, state, scratch, x, target, weight, scores):
 @step.register(ProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, kernel = state.f, state.factor, record.risk.kernel
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
-    if length == 0.0:
-        return loss
-    if not add_or_spread(kernel, f, R, x, -length, g, scratch):
-        return loss
-    n = f.size[()]
-    if n == f.points.shape[1]:
-        add_degradation(
-            record,
-            state,
-            project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row),
-        )
+    grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
+    if grew and expansion.full(state.f):
+        add_degradation(record, state, project_smallest(state, scratch))
     return loss
 
 
@@ -217,9 +190,8 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
-    n = f.size[()]
     expansion.add(kernel, f, x, -length, g, scratch.row)
-    if n + 1 == f.points.shape[1]:
+    if expansion.full(f):
         m = smallest_slot(f, scratch.row)
         expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
         add_degradation(record, state, merge_with_best(kernel, f, m, scratch.row, record.table))

@@ -19,16 +19,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
+from ..engine import Shape, step
+from ..kernels import KernelRecord
 from ..numerics import expansion
-from ..numerics.budgets import first_largest, within
+from ..numerics.budgets import first_largest
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
 from ..numerics.gram import gram_matrix
+from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
+@expansion_record
 class BudgetPerceptronRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
 
 
@@ -45,13 +49,10 @@ class BudgetPerceptronState(NamedTuple):
 class BudgetPerceptron(MistakesOnBudget):
     name: ClassVar[str] = "budget-perceptron"
     paper: ClassVar[str] = "Crammer, Kandola, Singer 2003"
-
-    @property
-    def capacity(self) -> int:
-        return self.budget + 1
+    spare: ClassVar[int] = 1
 
     def lower(self, task: str, dtype: Any) -> BudgetPerceptronRecord:
-        return BudgetPerceptronRecord(self.mistakes(task, dtype))
+        return BudgetPerceptronRecord(self.kernel.lower(dtype), self.mistakes(task, dtype))
 
     def init(self, shape: Shape) -> BudgetPerceptronState:
         room = self.capacity
@@ -63,9 +64,6 @@ class BudgetPerceptron(MistakesOnBudget):
         at_points[: len(state.at_points)] = state.at_points
         return super().grow(state, shape)._replace(at_points=at_points)
 
-    def reduced(self, f: Expansion) -> Expansion:
-        return within(f, self.budget, self.capacity)
-
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> BudgetPerceptronState:
         merged = super().merge(record, state, other, weight)
         kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
@@ -76,11 +74,6 @@ class BudgetPerceptron(MistakesOnBudget):
         kept.inner[:n] = (coef * kept.at_points[:, :n]).sum(axis=0)
         kept.inverse[:n], kept.itself[:n] = 1.0 / np.where(sizes > 0.0, sizes, 1.0), sizes * np.diag(gram)
         return kept._replace(f=merged.f, t=merged.t)
-
-
-@evaluate.register(BudgetPerceptronRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
 
 
 @inlined
@@ -112,7 +105,7 @@ def begin(state, n, scores, own):
 @step.register(BudgetPerceptronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, row = state.f, record.mistakes.kernel, scratch.row
+    f, kernel, row = state.f, record.kernel, scratch.row
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
@@ -121,7 +114,7 @@ def _(record, state, scratch, x, target, weight, scores):
     row.values[n] = expansion.own_value(kernel, x, row)
     begin(state, n, scores, np.float64(row.values[n]))
     follow(state, n + 1, -length, g, row.values)
-    if n + 1 < f.points.shape[1]:
+    if not expansion.full(f):
         return loss
     margins, inner, inverse, itself = row.ranks, state.inner, state.inverse, state.itself
     for j in range(n + 1):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, lift, step
+from ..kernels import SHIFT_INVARIANT, Need
 from ..numerics import expansion
 from ..numerics.budgets import smallest_slot
 from ..numerics.expansion import Expansion, KernelRow, dot
@@ -60,13 +61,12 @@ class DualSGD(RegularisedRisk):
     name: ClassVar[str] = "dualsgd"
     paper: ClassVar[str] = "Le et al. 2016"
     bounded: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = (SHIFT_INVARIANT,)
     parent: ClassVar[str | None] = "pegasos"
 
     def check(self) -> None:
         super().check()
         whole(1, budget=self.budget, n_components=self.n_components, leaving=self.leaving)
-        if not self.kernel.shift_invariant:
-            self.kernel.frequencies(0, range(0), self.n_components)
 
     @property
     def capacity(self) -> int:

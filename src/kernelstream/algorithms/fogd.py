@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..engine import step
+from ..kernels import ISOTROPIC, SHIFT_INVARIANT, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.lifts import Fourier, Lift, Structured
 from ..numerics.linear import descend, shrink
@@ -59,10 +60,10 @@ class FOGD(Descent, FeatureAlgorithm):
         super().check()
         whole(1, n_components=self.n_components)
         one_of(tuple(LIFTS), map=self.map)
-        if not self.kernel.shift_invariant:
-            self.kernel.frequencies(0, range(0), self.n_components)
-        if self.map == "structured" and not self.kernel.isotropic:
-            self.kernel.scales(0, 0)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return (SHIFT_INVARIANT, ISOTROPIC) if self.map == "structured" else (SHIFT_INVARIANT,)
 
     @property
     def lift(self) -> Lift:

@@ -23,16 +23,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
+from ..engine import Shape, step
+from ..kernels import KernelRecord
 from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
+from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
+@expansion_record
 class ForgetronRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
     unit: float  # what delta and mu are measured in
 
@@ -51,7 +55,8 @@ class Forgetron(MistakesOnBudget):
     paper: ClassVar[str] = "Dekel, Shalev-Shwartz, Singer 2008"
 
     def lower(self, task: str, dtype: Any) -> ForgetronRecord:
-        return ForgetronRecord(self.mistakes(task, dtype), 1.0 if task == REGRESSION else float(self.learning_rate))
+        unit = 1.0 if task == REGRESSION else float(self.learning_rate)
+        return ForgetronRecord(self.kernel.lower(dtype), self.mistakes(task, dtype), unit)
 
     def init(self, shape: Shape) -> ForgetronState:
         zero = np.zeros((), np.int64)
@@ -97,24 +102,18 @@ def shrinkage(delta, mu, room):
     return 2.0 * room / (b + math.sqrt(discriminant))  # the smaller positive root, without cancellation
 
 
-@evaluate.register(ForgetronRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(ForgetronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, kernel, unit = state.f, record.mistakes.kernel, record.unit
+    f, kernel, unit = state.f, record.kernel, record.unit
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length == 0.0:
         return loss
     state.mistakes[()] += 1
-    n = f.size[()]
-    if n < f.points.shape[1]:
+    if not expansion.full(f):
         expansion.add(kernel, f, x, -length, g, scratch.row)
         return loss
-    r = oldest_slot(state.oldest, n)
+    r = oldest_slot(state.oldest, f.size[()])
     near = scratch.row.values[r]
     at_r = scratch.at_stored
     expansion.evaluate(kernel, f, expansion.stored(f, r, scratch.stored), scratch.row, at_r)

@@ -33,6 +33,7 @@ from ..numerics.linear import descend, evaluate_linear, shrink
 from ..numerics.rows import Sample
 from ..parameters import whole
 from ._descent import Descent, DescentRecord, take_slope
+from ._expansion import ask_for_room
 from ._features import FeatureAlgorithm, FeatureState, on_features
 
 
@@ -123,7 +124,7 @@ def _(record, state, scratch, x, target, weight, scores):
             expansion.scale(f, factor)
         if move > 0.0:
             expansion.add(record.lift.kernel, f, x, -move, g, scratch.lifted.row)
-            scratch.common.halt[()] = f.size[()] == f.points.shape[1]
+            ask_for_room(f, 1, scratch)
     else:
         if factor < 1.0:
             shrink(state.weights, factor)

@@ -29,7 +29,7 @@ from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.expansion import Expansion
 from ..parameters import at_least, positive, whole
-from ._expansion import ExpansionAlgorithm
+from ._expansion import ExpansionAlgorithm, ask_for_room
 
 # A scale below this is multiplied into the coefficients: those that come are divided by it.
 SMALLEST_SCALE = 2.0**-20
@@ -140,8 +140,8 @@ def _(record, state, scratch, x, target, weight, scores):
     state.raised[()] += eta * (1.0 - record.nu)
     n = f.size[()]
     if any_slope(g):
-        full = record.truncates == 1 and n == f.points.shape[1]
-        slot = oldest_slot(state.oldest, n) if full else n
+        slot = oldest_slot(state.oldest, n) if record.truncates == 1 and expansion.full(f) else n
         expansion.put(record.kernel, f, slot, x, -eta * weight / state.scale[()], g, scratch.row)
-        scratch.common.halt[()] = record.truncates == 0 and f.size[()] == f.points.shape[1]
+        if record.truncates == 0:
+            ask_for_room(f, 1, scratch)
     return excess

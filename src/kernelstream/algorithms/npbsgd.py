@@ -18,24 +18,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
-from ..engine.state import ModelFileError, restored
-from ..numerics import expansion, rng
-from ..numerics.budgets import project_out, smallest_slot, within
+from ..engine import Shape, step
+from ..engine.state import ModelFileError
+from ..numerics import rng
+from ..numerics.budgets import within
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
 from ..parameters import at_least, whole
-from ._dictionary import (
-    DictionaryScratch,
-    add_or_spread,
-    check_factor,
-    check_positive_definite,
-    dictionary_scratch,
-    factor_of,
-)
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
+from ._expansion import ask_for_room
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 
+@risk_record
 class NPBSGDRecord(NamedTuple):
     risk: RiskRecord
     growth: float
@@ -50,7 +45,7 @@ class NPBSGDState(NamedTuple):
 
 
 @dataclass
-class NPBSGD(RegularisedRisk):
+class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
     budget: int = 200
     growth: float = 1.0
 
@@ -63,68 +58,49 @@ class NPBSGD(RegularisedRisk):
         super().check()
         whole(1, budget=self.budget)
         at_least(0.0, growth=self.growth)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> NPBSGDRecord:
         return NPBSGDRecord(self.risk(task, dtype), float(self.growth))
 
-    def init(self, shape: Shape) -> NPBSGDState:
-        room = self.budget + 1
-        f = expansion.empty(shape.width, room, shape.n_outputs, shape.dtype)
-        return NPBSGDState(f, np.zeros((), np.int64), rng.generator(shape.seed), np.array(self.budget), factor(room))
+    @property
+    def first_capacity(self) -> int:
+        return self.budget + 1
 
-    def scratch(self, state: NPBSGDState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
+    def init(self, shape: Shape) -> NPBSGDState:
+        f, t = super().init(shape)
+        return NPBSGDState(f, t, rng.generator(shape.seed), np.array(self.budget), factor(self.first_capacity))
 
     def prepare(self, record: Any, state: NPBSGDState) -> NPBSGDState:
         """Room for one term more than the budget, a sixteenth in advance."""
-        room = state.f.points.shape[1]
+        room = len(state.factor)
         if state.limit < room:
             return state
-        larger = room + max(1, room // 16)
-        R = factor(larger)
-        R[:room, :room] = state.factor
-        return state._replace(f=expansion.resized(state.f, capacity=larger), factor=R)
+        larger: NPBSGDState = self.with_room(state, room + max(1, room // 16))
+        return larger
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NPBSGDState:
-        room = arrays.get("f.points", np.zeros((0, 0))).shape[-1]
-        if room <= self.budget:
-            raise ModelFileError(f"The file has room for {room} points; the budget of {self.budget} needs one more.")
-        template = self.init(shape)
-        template = template._replace(f=expansion.resized(template.f, capacity=room), factor=factor(room))
-        state: NPBSGDState = restored(template, arrays)
-        expansion.check_size(state.f)
-        if not self.budget <= state.limit <= room or state.f.size > state.limit:
+        state: NPBSGDState = super().restore(arrays, shape)
+        if not self.budget <= state.limit <= len(state.factor) or state.f.size > state.limit:
             raise ModelFileError(f"The file's budget {int(state.limit)} does not fit its {int(state.f.size)} points.")
-        return check_factor(state)
+        return state
 
     def merge(self, record: Any, state: NPBSGDState, other: NPBSGDState, weight: float) -> NPBSGDState:
         """The larger budget of the two is kept; terms beyond it are removed, the smallest first."""
         limit = int(max(state.limit, other.limit))
         merged = super().merge(record, state, other, weight)
-        f = within(merged.f, limit, limit + 1)
-        return merged._replace(f=f, limit=np.array(limit), factor=factor_of(self.kernel, f, limit + 1))
-
-
-@evaluate.register(NPBSGDRecord)
-def _(record, state, scratch, x, scores):
-    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
+        kept: NPBSGDState = self.factored(merged._replace(f=within(merged.f, limit, limit + 1), limit=np.array(limit)))
+        return kept
 
 
 @step.register(NPBSGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, kernel = state.f, state.factor, record.risk.kernel
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
-    if length == 0.0:
-        return loss
-    if not add_or_spread(kernel, f, R, x, -length, g, scratch):
-        return loss
-    n = f.size[()]
-    if n > state.limit[()]:
+    grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
+    if grew and state.f.size[()] > state.limit[()]:
         if rng.draw(state.generator) < record.growth / state.t[()]:
             state.limit[()] += 1
-            scratch.common.halt[()] = state.limit[()] == f.points.shape[1]
+            ask_for_room(state.f, 1, scratch)
         else:
-            project_out(f, R, smallest_slot(f, scratch.row), scratch.coordinates, scratch.half, scratch.row)
+            project_smallest(state, scratch)
     return loss

@@ -14,14 +14,15 @@ Symbols: eta learning_rate, lambda regularization, epsilon threshold.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine import evaluate, step
+from ..engine import step
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion
 from ._descent import Descent, DescentRecord, take_slope
-from ._expansion import ExpansionAlgorithm
+from ._expansion import ExpansionAlgorithm, ask_for_room, expansion_record
 
 
+@expansion_record
 class OGDRecord(NamedTuple):
     kernel: KernelRecord
     descent: DescentRecord
@@ -38,11 +39,6 @@ class OGD(Descent, ExpansionAlgorithm):
         return OGDRecord(self.kernel.lower(dtype), self.descent(task, dtype))
 
 
-@evaluate.register(OGDRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(OGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -51,5 +47,5 @@ def _(record, state, scratch, x, target, weight, scores):
         expansion.scale(state.f, 1.0 - eta * record.descent.regularization)
     if move > 0.0:
         expansion.add(record.kernel, state.f, x, -move, g, scratch.row)
-        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+        ask_for_room(state.f, 1, scratch)
     return loss

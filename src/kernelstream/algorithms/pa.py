@@ -10,13 +10,17 @@ Symbols: C aggressiveness, epsilon epsilon.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine import evaluate, step
+from ..engine import step
+from ..kernels import KernelRecord
 from ..numerics import expansion
 from ..parameters import one_of
+from ._expansion import ask_for_room, expansion_record
 from ._passive_aggressive import AggressiveRecord, PassiveAggressive, take_aggressive_step
 
 
+@expansion_record
 class PARecord(NamedTuple):
+    kernel: KernelRecord
     aggressive: AggressiveRecord
 
 
@@ -36,19 +40,13 @@ class PA(PassiveAggressive):
         one_of((1, 2), variant=self.variant)
 
     def lower(self, task: str, dtype: Any) -> PARecord:
-        return PARecord(self.aggressive(task, dtype, self.variant))
-
-
-@evaluate.register(PARecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.aggressive.kernel, state.f, x, scratch.row, scores)
+        return PARecord(self.kernel.lower(dtype), self.aggressive(task, dtype, self.variant))
 
 
 @step.register(PARecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g = scratch.common.slope
-    loss, tau, _ = take_aggressive_step(record.aggressive, state.t, g, target, weight, x, scratch.row, scores)
+    loss, tau, _ = take_aggressive_step(record, state, scratch, x, target, weight, scores)
     if tau > 0.0:
-        expansion.add(record.aggressive.kernel, state.f, x, -tau, g, scratch.row)
-        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+        expansion.add(record.kernel, state.f, x, -tau, scratch.common.slope, scratch.row)
+        ask_for_room(state.f, 1, scratch)
     return loss

@@ -12,11 +12,13 @@ Symbols: lambda regularization.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine import evaluate, step
+from ..engine import step
 from ..numerics import expansion
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._expansion import ask_for_room
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
 
 
+@risk_record
 class PegasosRecord(NamedTuple):
     risk: RiskRecord
 
@@ -31,16 +33,11 @@ class Pegasos(RegularisedRisk):
         return PegasosRecord(self.risk(task, dtype))
 
 
-@evaluate.register(PegasosRecord)
-def _(record, state, scratch, x, scores):
-    evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
-
-
 @step.register(PegasosRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
     if length > 0.0:
         expansion.add(record.risk.kernel, state.f, x, -length, g, scratch.row)
-        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+        ask_for_room(state.f, 1, scratch)
     return loss

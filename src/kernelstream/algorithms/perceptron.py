@@ -13,12 +13,16 @@ Symbols: eta learning_rate, epsilon epsilon.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..engine import evaluate, step
+from ..engine import step
+from ..kernels import KernelRecord
 from ..numerics import expansion
+from ._expansion import ask_for_room, expansion_record
 from ._mistakes import MistakeDriven, MistakeRecord, find_mistake
 
 
+@expansion_record
 class PerceptronRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
 
 
@@ -29,12 +33,7 @@ class Perceptron(MistakeDriven):
     bounded: ClassVar[bool] = False
 
     def lower(self, task: str, dtype: Any) -> PerceptronRecord:
-        return PerceptronRecord(self.mistakes(task, dtype))
-
-
-@evaluate.register(PerceptronRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
+        return PerceptronRecord(self.kernel.lower(dtype), self.mistakes(task, dtype))
 
 
 @step.register(PerceptronRecord)
@@ -42,6 +41,6 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
-        expansion.add(record.mistakes.kernel, state.f, x, -length, g, scratch.row)
-        scratch.common.halt[()] = state.f.size[()] == state.f.points.shape[1]
+        expansion.add(record.kernel, state.f, x, -length, g, scratch.row)
+        ask_for_room(state.f, 1, scratch)
     return loss

@@ -7,22 +7,18 @@ Koppel, Warnell, Stump, Ribeiro: Parsimonious Online Learning with Kernels via S
     f <- P f~,  P the projection on the span of the points that pruning leaves,  ||f - f~|| <= epsilon
     epsilon = K eta^(3/2) for a constant step, K eta_t^2 for a diminishing one
 
-Pruning "komp" removes, again and again, the point without which the projection of f~ is nearest to f~, while the
-distance stays within epsilon. The coefficients a are refitted to f~ each time (pre-fitting). By Pythagoras a removal
-adds ||a_j||^2 / (G^-1)_jj to the squared distance, G the Gram matrix of the points that are left. Its factor and the
-diagonal of its inverse are kept, so that a removal and an addition cost O(M^2). Pruning "random" (Remark 6) draws the
-point uniformly and stops at the first that does not fit.
+    komp         while f stays within epsilon, the point goes whose removal leaves P f~ nearest to f~       (Alg. 1)
+    random       points are drawn and go, up to the first that does not fit                             (Remark 6)
 
-Remarks. Within a batch, scores are those of f before it. Points without a slope are left out: KOMP would remove them
-first, at no cost. A batch without any slope shrinks f and prunes nothing (Alg. 2 taken by the letter would spend
-epsilon on forgetting). t counts batches. K scales eta_t^2 too; (29) has K = 1. A row whose squared residual is
-rounding (`_dictionary`: 1e-12 of k(x, x), in float32 3e-5; more where its coordinates are large) is added through its
-coordinates and epsilon does not see it, so an epsilon below 0.005 eta asks for float64. With (33), lambda ||f||^2, the
-paper's lambda is half of ours. An epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing
-is ever learned. So it is with the paper's MNIST (eta 24, K 0.16 and 0.24). Its bandwidths "sigma^2" are read as sigma
-(see sources.Multidist), and K there as a tenth of what is printed: two passes then give 2.44 % with 1,431 points, four
-2.50 % with 1,262, and the larger K 331 points (published: 2.46 % with 1,086, and 324). After a merge, the next step
-prunes.
+Remarks. By Pythagoras a removal adds ||a_j||^2 / (G^-1)_jj to the squared distance, a the coefficients of P f~ and G
+the Gram matrix of the points that are left. Its factor and the diagonal of its inverse are kept: O(M^2) a removal or
+an addition. Within a batch, scores are those of f before it. Rows without a slope are left out: KOMP would remove them
+first, at no cost. A batch without any slope shrinks f and prunes nothing (Alg. 2 by the letter would spend epsilon on
+forgetting). t counts batches. K scales eta_t^2 too; (29) has K = 1. With (33), lambda ||f||^2, the paper's lambda is
+half of ours. A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added
+through its coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An
+epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the
+next step prunes.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """
@@ -33,28 +29,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
-from ..engine.state import ModelFileError, copied, restored
+from ..engine import Shape, step
+from ..engine.state import ModelFileError, copied
 from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
 from ..numerics import expansion, rng
-from ..numerics.budgets import first_largest, negative_squares, random_slot, spread_over
+from ..numerics.budgets import random_slot, spread_over
 from ..numerics.compile import compiled
 from ..numerics.expansion import Expansion
-from ..numerics.gram import backward, factor, grow
+from ..numerics.gram import factor
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
 from ._descent import Descent, DescentRecord
-from ._dictionary import (
-    DictionaryScratch,
-    check_factor,
-    check_positive_definite,
-    count_in,
-    dictionary_scratch,
-    find_residual,
-    take_out,
-)
-from ._expansion import FIRST_CAPACITY, ExpansionAlgorithm
+from ._dictionary import DictionaryAlgorithm, add_counted, cheapest_slot, find_coordinates, find_residual, take_out
+from ._expansion import FIRST_CAPACITY, ask_for_room, expansion_record, room_in_file
 
 PRUNING = ("komp", "random")
 
@@ -63,6 +51,7 @@ PRUNING = ("komp", "random")
 REACH_ROUNDING = 32 * float(np.finfo(np.float64).eps)
 
 
+@expansion_record
 class POLKRecord(NamedTuple):
     kernel: KernelRecord
     descent: DescentRecord
@@ -83,7 +72,7 @@ class POLKState(NamedTuple):
 
 
 @dataclass
-class POLK(Descent, ExpansionAlgorithm):
+class POLK(Descent, DictionaryAlgorithm):
     """parsimony: K, larger for fewer points; with 0 and batches of one row this is OGD. Lower it with long steps.
 
     batch_size: rows whose slopes are averaged into a step.
@@ -104,47 +93,51 @@ class POLK(Descent, ExpansionAlgorithm):
         at_least(0.0, parsimony=self.parsimony)
         whole(1, batch_size=self.batch_size)
         one_of(PRUNING, pruning=self.pruning)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> POLKRecord:
         descent = self.descent(task, dtype)
         random = int(self.pruning == "random")
         return POLKRecord(self.kernel.lower(dtype), descent, float(self.parsimony), int(self.batch_size), random)
 
+    @property
+    def first_capacity(self) -> int:
+        return max(FIRST_CAPACITY, 2 * self.batch_size)
+
     def init(self, shape: Shape) -> POLKState:
-        return self._empty(shape, max(FIRST_CAPACITY, 2 * self.batch_size), self.batch_size)
-
-    def _empty(self, shape: Shape, room: int, batch_room: int) -> POLKState:
-        f, pending = (expansion.empty(shape.width, n, shape.n_outputs, shape.dtype) for n in (room, batch_room))
-        t, position = np.zeros((), np.int64), np.zeros((), np.int64)
-        generator = rng.generator(shape.seed)
+        f, t = super().init(shape)
+        pending = expansion.empty(shape.width, self.batch_size, shape.n_outputs, shape.dtype)
+        position, generator, room = np.zeros((), np.int64), rng.generator(shape.seed), self.first_capacity
         return POLKState(f, t, pending, position, generator, factor(room), np.zeros(room), np.zeros(2))
-
-    def scratch(self, state: POLKState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
 
     def prepare(self, record: Any, state: POLKState) -> POLKState:
         """Room for a batch."""
-        room, needed = state.f.points.shape[1], int(state.f.size) + state.pending.points.shape[1]
-        return state if needed <= room else _with_room(state, max(2 * room, needed))
+        room, needed = len(state.factor), int(state.f.size) + state.pending.points.shape[1]
+        return state if needed <= room else self.with_room(state, max(2 * room, needed))
+
+    def with_room(self, state: POLKState, capacity: int) -> POLKState:
+        larger: POLKState = super().with_room(state, capacity)
+        diagonal = np.zeros(len(larger.factor))
+        diagonal[: len(state.diagonal)] = state.diagonal
+        return larger._replace(diagonal=diagonal)
 
     def grow(self, state: POLKState, shape: Shape) -> POLKState:
         wider = {"n_features": shape.width, "n_outputs": shape.n_outputs}
         return state._replace(f=expansion.resized(state.f, **wider), pending=expansion.resized(state.pending, **wider))
 
+    def template(self, arrays: dict[str, np.ndarray], shape: Shape) -> POLKState:
+        state: POLKState = super().template(arrays, shape)
+        return state._replace(pending=expansion.resized(state.pending, capacity=room_in_file(arrays, "pending")))
+
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> POLKState:
-        room, batch_room = (arrays.get(f"{e}.points", np.zeros((0, 0))).shape[-1] for e in ("f", "pending"))
-        state: POLKState = restored(self._empty(shape, room, batch_room), arrays)
-        expansion.check_size(state.f)
+        state: POLKState = super().restore(arrays, shape)
         expansion.check_size(state.pending)
-        if batch_room < max(self.batch_size, state.pending.size + 1) or state.position < state.pending.size:
+        room = state.pending.points.shape[1]
+        if state.pending.size >= room or state.position < state.pending.size:
             raise ModelFileError(
                 f"The file's open batch of {int(state.position)} rows, {int(state.pending.size)} of them with a "
-                f"slope and room for {batch_room}, does not go with batches of {self.batch_size}."
+                f"slope and room for {room}, does not go with batches of {self.batch_size}."
             )
-        if not (state.diagonal[: int(state.f.size)] > 0).all():
-            raise ModelFileError("The file's inverse Gram matrix has a diagonal entry that is not positive.")
-        return check_factor(state)
+        return state
 
     def attributes(self, state: POLKState) -> dict[str, Any]:
         """model_order: number of points; hilbert_norm: ||f||, over all outputs; risk: the mean loss of the rows before
@@ -157,9 +150,8 @@ class POLK(Descent, ExpansionAlgorithm):
 
     def merge(self, record: Any, state: POLKState, other: POLKState, weight: float) -> POLKState:
         """The weighted sum of the functions; what is open of both batches becomes one, whose slopes are averaged."""
-        merged: POLKState = copied(state)
         n, m, rows = int(state.f.size), int(other.f.size), int(state.pending.size + other.pending.size)
-        merged = _with_room(merged, n + m)
+        merged = self.with_room(copied(state), n + m)
         merged.f.coef[:, :n] *= 1.0 - weight
         width, n_outputs = len(state.f.points), len(state.f.coef)
         desk = self.scratch(merged, Shape(width, n_outputs, 0, state.f.points.dtype))
@@ -172,47 +164,25 @@ class POLK(Descent, ExpansionAlgorithm):
         )
 
 
-def _with_room(state: POLKState, capacity: int) -> POLKState:
-    """The same model with room for at least `capacity` points."""
-    room = state.f.points.shape[1]
-    if capacity <= room:
-        return state
-    R, diagonal = factor(capacity), np.zeros(capacity)
-    R[:room, :room], diagonal[:room] = state.factor, state.diagonal
-    return state._replace(f=expansion.resized(state.f, capacity=capacity), factor=R, diagonal=diagonal)
-
-
 @compiled
 def take_in(kernel, state, terms, length, scratch):
     """f = f + length * terms. Requires: room. Ensures: points in the span of those before them are not stored."""
-    f, R, diagonal, g = state.f, state.factor, state.diagonal, scratch.common.slope
+    f, g = state.f, scratch.common.slope
     for i in range(terms.size[()]):
         n = f.size[()]
         x = expansion.stored(terms, i, scratch.stored)
         for k in range(g.shape[0]):
             g[k] = terms.coef[k, i]
         expansion.kernel_values(kernel, f, x, scratch.row)
-        residual = find_residual(kernel, f, R, x, scratch)
-        backward(R, n, scratch.half, scratch.coordinates)
+        residual = find_residual(kernel, state, x, scratch)
+        find_coordinates(state, scratch)
         reach = 1.0
         for j in range(n):
             reach += abs(scratch.coordinates[j])
         if residual <= REACH_ROUNDING * reach * reach * expansion.own_value(kernel, x, scratch.row):
             spread_over(f, length, g, scratch.coordinates)
             continue
-        count_in(diagonal, n, scratch.coordinates, residual)
-        grow(R, n, scratch.half, residual)
-        expansion.add(kernel, f, x, length, g, scratch.row)
-
-
-@compiled
-def cheapest_slot(f, diagonal, row):
-    """The slot whose removal moves f least."""
-    n = f.size[()]
-    negative_squares(f, row.ranks)
-    for j in range(n):
-        row.ranks[j] /= diagonal[j]
-    return first_largest(row.ranks, n)
+        add_counted(kernel, state, x, length, residual, scratch)
 
 
 @compiled
@@ -221,7 +191,8 @@ def prune(state, epsilon, random, scratch):
     f, diagonal = state.f, state.diagonal
     distance = 0.0  # squared
     while f.size[()] > 0:
-        slot = random_slot(state.generator, f.size[()]) if random == 1 else cheapest_slot(f, diagonal, scratch.row)
+        n = f.size[()]
+        slot = random_slot(state.generator, n) if random == 1 else cheapest_slot(f, diagonal, n, scratch.row)
         if not distance + expansion.square(f, slot) / diagonal[slot] <= epsilon * epsilon:
             break
         distance += take_out(f, state.factor, diagonal, slot, scratch)
@@ -244,11 +215,6 @@ def close_batch(record, state, scratch):
     state.position[()] = 0
 
 
-@evaluate.register(POLKRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(POLKRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -261,5 +227,5 @@ def _(record, state, scratch, x, target, weight, scores):
         expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
         close_batch(record, state, scratch)
-        scratch.common.halt[()] = state.f.size[()] + state.pending.points.shape[1] > state.f.points.shape[1]
+        ask_for_room(state.f, state.pending.points.shape[1], scratch)
     return loss

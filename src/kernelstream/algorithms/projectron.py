@@ -21,25 +21,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
+from ..engine import Shape, step
+from ..kernels import KernelRecord
 from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
 from ..numerics import expansion
-from ..numerics.budgets import spread_over
 from ..numerics.expansion import Expansion
-from ..numerics.gram import backward, factor, grow
+from ..numerics.gram import factor
 from ..parameters import at_least
-from ._dictionary import (
-    DictionaryScratch,
-    check_factor,
-    check_positive_definite,
-    dictionary_scratch,
-    factor_of,
-    find_residual,
-)
+from ._dictionary import DictionaryAlgorithm, add_point, add_projection, find_residual
+from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
+@expansion_record
 class ProjectronRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
     hinge: LossRecord  # of margin errors
     threshold: float
@@ -53,7 +49,7 @@ class ProjectronState(NamedTuple):
 
 
 @dataclass
-class Projectron(MistakesOnBudget):
+class Projectron(DictionaryAlgorithm, MistakesOnBudget):
     threshold: float = 0.0
     aggressive: bool = False
 
@@ -74,54 +70,39 @@ class Projectron(MistakesOnBudget):
     def check(self) -> None:
         super().check()
         at_least(0.0, threshold=self.threshold)
-        check_positive_definite(self.kernel)
 
     def lower(self, task: str, dtype: Any) -> ProjectronRecord:
         mistakes = self.mistakes(task, dtype)
         hinge = mistakes.loss if task == REGRESSION else Hinge().lower(task, dtype)
-        return ProjectronRecord(mistakes, hinge, float(self.threshold), int(self.aggressive))
+        kernel, threshold = self.kernel.lower(dtype), float(self.threshold)
+        return ProjectronRecord(kernel, mistakes, hinge, threshold, int(self.aggressive))
 
     def init(self, shape: Shape) -> ProjectronState:
         f, t = super().init(shape)
         return ProjectronState(f, t, factor(self.budget))
 
-    def scratch(self, state: ProjectronState, shape: Shape) -> DictionaryScratch:
-        return dictionary_scratch(state, shape)
-
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ProjectronState:
-        return check_factor(super().restore(arrays, shape))
-
     def merge(self, record: Any, state: ProjectronState, other: ProjectronState, weight: float) -> ProjectronState:
-        merged = super().merge(record, state, other, weight)
-        return merged._replace(factor=factor_of(self.kernel, merged.f, self.budget))
-
-
-@evaluate.register(ProjectronRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
+        merged: ProjectronState = self.factored(super().merge(record, state, other, weight))
+        return merged
 
 
 @step.register(ProjectronRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    f, R, kernel = state.f, state.factor, record.mistakes.kernel
-    n = f.size[()]
+    f, kernel = state.f, record.kernel
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
-        residual = find_residual(kernel, f, R, x, scratch)
-        if residual == 0.0 or n == f.points.shape[1] or (n > 0 and math.sqrt(residual) <= record.threshold):
-            backward(R, n, scratch.half, scratch.coordinates)
-            spread_over(f, -length, g, scratch.coordinates)
+        residual = find_residual(kernel, state, x, scratch)
+        if residual == 0.0 or expansion.full(f) or (f.size[()] > 0 and math.sqrt(residual) <= record.threshold):
+            add_projection(state, -length, scratch)
         else:
-            grow(R, n, scratch.half, residual)
-            expansion.add(kernel, f, x, -length, g, scratch.row)
+            add_point(kernel, state, x, -length, residual, scratch)
     elif record.aggressive == 1 and weight > 0.0:
         short = slope(record.hinge, target, scores, g)
         if short > 0.0:
-            residual = find_residual(kernel, f, R, x, scratch)
+            residual = find_residual(kernel, state, x, scratch)
             captured = expansion.own_value(kernel, x, scratch.row) - residual
             tau = min(short / captured, 1.0) if captured > 0.0 else 0.0
             if tau > 0.0 and 2.0 * short - tau * captured - 2.0 * math.sqrt(residual) >= 0.0:
-                backward(R, n, scratch.half, scratch.coordinates)
-                spread_over(f, -record.mistakes.learning_rate * weight * tau, g, scratch.coordinates)
+                add_projection(state, -record.mistakes.learning_rate * weight * tau, scratch)
     return loss

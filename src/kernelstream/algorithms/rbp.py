@@ -12,14 +12,18 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Shape, evaluate, step
+from ..engine import Shape, step
+from ..kernels import KernelRecord
 from ..numerics import expansion, rng
 from ..numerics.budgets import random_slot
 from ..numerics.expansion import Expansion
+from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 
+@expansion_record
 class RBPRecord(NamedTuple):
+    kernel: KernelRecord
     mistakes: MistakeRecord
 
 
@@ -35,16 +39,11 @@ class RBP(MistakesOnBudget):
     paper: ClassVar[str] = "Cavallanti et al. 2007"
 
     def lower(self, task: str, dtype: Any) -> RBPRecord:
-        return RBPRecord(self.mistakes(task, dtype))
+        return RBPRecord(self.kernel.lower(dtype), self.mistakes(task, dtype))
 
     def init(self, shape: Shape) -> RBPState:
         f, t = super().init(shape)
         return RBPState(f, t, rng.generator(shape.seed))
-
-
-@evaluate.register(RBPRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.mistakes.kernel, state.f, x, scratch.row, scores)
 
 
 @step.register(RBPRecord)
@@ -53,7 +52,6 @@ def _(record, state, scratch, x, target, weight, scores):
     loss, length = find_mistake(record.mistakes, state.t, g, target, weight, scores)
     if length > 0.0:
         n = state.f.size[()]
-        full = n == state.f.points.shape[1]
-        slot = random_slot(state.generator, n) if full else n
-        expansion.put(record.mistakes.kernel, state.f, slot, x, -length, g, scratch.row)
+        slot = random_slot(state.generator, n) if expansion.full(state.f) else n
+        expansion.put(record.kernel, state.f, slot, x, -length, g, scratch.row)
     return loss

@@ -29,6 +29,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import ModelFileError
+from ..kernels import SHIFT_INVARIANT, Need
 from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
@@ -92,6 +93,7 @@ class RRF(Descent, FeatureAlgorithm):
     paper: ClassVar[str] = "Nguyen et al. 2017"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = (SHIFT_INVARIANT,)
 
     def check(self) -> None:
         super().check()
@@ -99,8 +101,6 @@ class RRF(Descent, FeatureAlgorithm):
         positive(width_clip=self.width_clip)
         if self.width_learning_rate != "auto" and not isinstance(self.width_learning_rate, Schedule):
             at_least(0.0, width_learning_rate=self.width_learning_rate)
-        if not self.kernel.shift_invariant:
-            self.kernel.frequencies(0, range(0), self.n_components)
 
     def settle(self, task: str, sample: Sample) -> Self:
         settled = super().settle(task, sample)

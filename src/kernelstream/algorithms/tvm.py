@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, step
+from ..engine import Common, Shape, common, step
 from ..kernels import KernelRecord
 from ..losses import BINARY, Hinge, LossRecord, slope
 from ..numerics import expansion
@@ -36,9 +36,10 @@ from ..numerics.gram import gram_matrix
 from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..numerics.rows import Spread, spread
 from ..parameters import positive, whole
-from ._expansion import ExpansionAlgorithm
+from ._expansion import ExpansionAlgorithm, expansion_record
 
 
+@expansion_record
 class TVMRecord(NamedTuple):
     kernel: KernelRecord
     loss: LossRecord
@@ -76,6 +77,7 @@ class TVM(ExpansionAlgorithm):
     paper: ClassVar[str] = "Wang, Vucetic 2009"
     tasks: ClassVar[tuple[str, ...]] = (BINARY,)
     bounded: ClassVar[bool] = True
+    spare: ClassVar[int] = 1
 
     def check(self) -> None:
         super().check()
@@ -84,7 +86,7 @@ class TVM(ExpansionAlgorithm):
 
     @property
     def capacity(self) -> int:
-        return self.budget + 1
+        return self.budget + self.spare
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("hinge",)
@@ -218,11 +220,6 @@ def ascend(record, state, low, high):
             at_points[b] += change * row[b]
 
 
-@evaluate.register(TVMRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-
-
 @step.register(TVMRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
@@ -245,7 +242,7 @@ def _(record, state, scratch, x, target, weight, scores):
         state.dual[other, n] = 0.0
     for a in range(n + 1):
         scratch.weights[a] = state.dual[1, a] - state.dual[0, a]
-    if n + 1 == f.points.shape[1]:
+    if expansion.full(f):
         merge_nearest(record, state, scratch)
     else:
         write_point(state.gram, n, n, row.values, own)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..kernels import Gaussian, Kernel
+from ..kernels import Gaussian, Kernel, Need
 from ..numerics.rows import Sample, Spread, spread
 from ..parameters import Parameters
 from .state import restored
@@ -56,6 +56,7 @@ class Algorithm(Parameters):
     paper: ClassVar[str]
     tasks: ClassVar[tuple[str, ...]]
     bounded: ClassVar[bool]
+    needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
 
     def losses(self, task: str) -> tuple[str, ...]:
@@ -65,6 +66,8 @@ class Algorithm(Parameters):
     def check(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
+        for need in self.needs:
+            need.check(self.kernel)
 
     @property
     def depends_on_data(self) -> bool:

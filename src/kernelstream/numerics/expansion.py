@@ -232,15 +232,21 @@ def store(kernel, f, i, x, step, g):
 
 
 @inlined
+def full(f):
+    """Whether f has no room for another term."""
+    return f.size[()] == f.points.shape[1]
+
+
+@inlined
 def put(kernel, f, i, x, step, g, row):
-    """Make term i step * g k(x, .). Requires: i <= size and i < capacity."""
+    """Make term i step * g k(x, .). Requires: i < size, or i = size and f is not full."""
     store(kernel, f, i, x, step, g)
     correct(kernel, f, i, row)
 
 
 @inlined
 def add(kernel, f, x, step, g, row):
-    """Append the term step * g k(x, .). Requires: size < capacity."""
+    """Append the term step * g k(x, .). Requires: f is not full."""
     put(kernel, f, f.size[()], x, step, g, row)
 
 
