@@ -13,11 +13,11 @@ from kernelstream.kernels import Gaussian, Laplacian, Matern
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks
 from kernelstream.laws.examples import stream
-from kernelstream.losses import BINARY, MULTICLASS, REGRESSION
 from kernelstream.numerics.budgets import first_largest
 from kernelstream.reference import avm as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.sources import open_source
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 # A diameter that puts several rows of the laws' streams into a cell.
 WIDE = 4.0

@@ -111,7 +111,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from kernelstream.engine import Algorithm, Common, common, evaluate, step
-from kernelstream.losses import REGRESSION
+from kernelstream.tasks import REGRESSION
 
 
 class Record(NamedTuple):

@@ -21,8 +21,8 @@ from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.algorithms import everything_shared
 from kernelstream.laws.examples import stream
-from kernelstream.losses import BINARY, REGRESSION
 from kernelstream.sources import open_source
+from kernelstream.tasks import BINARY, REGRESSION
 
 ROOT = Path(__file__).parents[1]
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -16,9 +16,10 @@ from kernelstream.laws import algorithms as algorithm_laws
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
-from kernelstream.losses import BINARY, LOSSES, MULTICLASS, REGRESSION, Hinge, Logistic, Loss
+from kernelstream.losses import LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 SPECS = {**ALGORITHMS, "fogd, structured map": FOGD(map="structured"), "skeleton": Skeleton()}
 SELECTED = [case for spec in SPECS.values() for case in laws.selection(spec)]

@@ -15,7 +15,7 @@ from kernelstream.kernels import Gaussian, Polynomial
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import TASKS, stream
-from kernelstream.losses import BINARY, MULTICLASS, REGRESSION, as_loss
+from kernelstream.losses import as_loss
 from kernelstream.numerics import expansion as ex
 from kernelstream.numerics.gram import gram_matrix
 from kernelstream.reference import losses as reference_losses
@@ -23,6 +23,7 @@ from kernelstream.reference import polk as reference
 from kernelstream.reference.kernels import matrix
 from kernelstream.schedules import InverseSqrt, InverseTime, as_schedule
 from kernelstream.sources import Multidist, open_source
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 GAUSSIAN = Gaussian(gamma=0.3)
 ROOT_OF_ROUNDING = 1e-7  # a squared distance that should be 0 is a sum of numbers around 1 to 100, each rounded

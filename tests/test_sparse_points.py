@@ -10,12 +10,12 @@ from kernelstream.kernels import Gaussian, Laplacian, Linear
 from kernelstream.laws import algorithms as algorithm_laws
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.examples import Stream, labels
-from kernelstream.losses import BINARY
 from kernelstream.numerics.budgets import remove
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.expansion import Expansion, blend, empty, kernel_row, move, store, stored
 from kernelstream.numerics.lists import COMPLETE
 from kernelstream.numerics.rows import Row, spread
+from kernelstream.tasks import BINARY
 
 WIDTH = 160
 POINTS = [name for name in ALGORITHMS if name not in ("fogd", "rrf")]

@@ -8,19 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..kernels import KernelRecord
-from ..losses import (
-    BINARY,
-    MULTICLASS,
-    REGRESSION,
-    EpsilonInsensitive,
-    Loss,
-    LossRecord,
-    PerceptronLoss,
-    any_slope,
-    slope,
-)
+from ..losses import EpsilonInsensitive, Loss, LossRecord, PerceptronLoss, any_slope, slope
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION, EpsilonInsensitive, Hinge, Loss, LossRecord, slope
+from ..losses import EpsilonInsensitive, Hinge, Loss, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm
 
 

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Common, Shape, common, evaluate, lift, step
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.features import (
     MAPS,
     PLAIN,
@@ -42,6 +41,7 @@ from ..numerics.features import (
 )
 from ..numerics.structured import StructuredMap
 from ..parameters import one_of, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 
 

@@ -24,11 +24,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
-from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
+from ..tasks import REGRESSION
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 
 

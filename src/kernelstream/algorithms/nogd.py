@@ -26,13 +26,13 @@ from ..engine.contract import Common, Shape, common, evaluate, lift, step
 from ..engine.cores import one_blas_thread
 from ..engine.state import ModelFileError
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion
 from ..numerics.compile import call_for_effect
 from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.features import PRODUCTS, descend, evaluate_linear, shrink
 from ..numerics.gram import cross_matrix, gram_matrix
 from ..parameters import whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 
 TOGETHER = 32  # rows whose kernel values wait for their products with the map, in the caches; a multiple of 4

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..engine.contract import evaluate, step
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
 

@@ -36,7 +36,7 @@ import numpy as np
 from ..engine.contract import Shape, evaluate, step
 from ..engine.state import ModelFileError, copied, restored
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION, any_slope, slope
+from ..losses import any_slope, slope
 from ..numerics import expansion, rng
 from ..numerics.budgets import first_largest, negative_squares, random_slot, spread_over
 from ..numerics.compile import compiled
@@ -44,6 +44,7 @@ from ..numerics.expansion import Expansion
 from ..numerics.gram import backward, factor, grow
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord
 from ._dictionary import (
     DictionaryScratch,

@@ -22,12 +22,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine.contract import Shape, evaluate, step
-from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
+from ..losses import Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.budgets import spread_over
 from ..numerics.expansion import Expansion
 from ..numerics.gram import backward, factor, grow
 from ..parameters import at_least
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._dictionary import (
     DictionaryScratch,
     check_factor,

@@ -29,13 +29,13 @@ import numpy as np
 
 from ..engine.contract import Common, Shape, common, evaluate, lift, step
 from ..engine.state import ModelFileError
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
 from ..numerics.expansion import dot
 from ..numerics.features import SINCOS, FourierMap, descend, evaluate_linear, fourier_map, multiply_row, shrink, widened
 from ..parameters import at_least, positive, whole
 from ..schedules import Schedule, ScheduleRecord, step_size
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 
 # Frequencies to the thousandfold, with features of 1e15 and the rarest Cauchy draw (1e15), still fit float32.

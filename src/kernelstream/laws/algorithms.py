@@ -17,9 +17,8 @@ from ..engine import cores
 from ..engine.contract import Algorithm
 from ..engine.state import leaves
 from ..learner import DTYPES, Learner
-from ..losses import MULTICLASS, REGRESSION
 from ..numerics.compile import INTERPRETED, specialisations
-from ..tasks import Multiclass
+from ..tasks import MULTICLASS, REGRESSION, Multiclass
 from .agreement import (
     N_ROWS,
     ROUNDING,

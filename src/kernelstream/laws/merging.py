@@ -10,8 +10,8 @@ from ..algorithms import ALGORITHMS
 from ..engine.state import leaves
 from ..kernels import Gaussian, Kernel
 from ..learner import Learner
-from ..losses import BINARY, MULTICLASS, as_loss
-from ..tasks import Binary, Classification, Multiclass, Task
+from ..losses import as_loss
+from ..tasks import BINARY, MULTICLASS, Binary, Classification, Multiclass, Task
 from .agreement import (
     N_ROWS,
     ROUNDING,
