@@ -99,7 +99,7 @@ class Algorithm(Parameters):
         raise NotImplementedError
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        """The state that a model file holds; `ModelFileError` when compiled code could not run on it."""
+        """The state that a model file holds; ValueError when compiled code could not run on it."""
         return restored(self.init(shape), arrays)
 
     def size(self, state: Any) -> int:
