@@ -14,7 +14,7 @@ from .algorithms import as_algorithm
 from .engine import state as model_files
 from .engine.contract import Algorithm, Shape
 from .engine.cores import DEFAULT_THREADS
-from .engine.runner import Runner
+from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import ModelFileError, leaves, on_lines
 from .losses import as_loss
 from .numerics.rows import Block, as_matrix, filled, n_rows, to_block
@@ -68,6 +68,7 @@ class Learner:
         if threads is not None:
             whole(1, threads=threads)
         self.threads = threads
+        self.sharing = AS_IT_PAYS  # among the threads; one of another kind is set before the first block
         self.seed = int(seed)
         self.dtype = dtype
         self.grow_features = grow_features
@@ -248,7 +249,7 @@ class Learner:
         """Take a state of the same spec, task and shape."""
         assert self.settled is not None
         self._state = on_lines(state)
-        self._runner = Runner(self.settled, self._record, self._state, self._shape)
+        self._runner = Runner(self.settled, self._record, self._state, self._shape, self.sharing)
 
     def _run(
         self,

@@ -100,6 +100,14 @@ class POLK(Descent, ExpansionAlgorithm):
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = False
 
+    @property
+    def exempt(self) -> dict[str, str]:  # type: ignore[override]
+        reasons = {"float32_follows_float64": "which of two nearly equal points goes depends on the last bits"}
+        if self.batch_size > 1:
+            reasons["weight_scales_the_step"] = "one row is not a step"
+            reasons["weight_zero_learns_nothing"] = "rows of weight 0 close an open batch"
+        return reasons
+
     def check(self) -> None:
         super().check()
         at_least(0.0, parsimony=self.parsimony)

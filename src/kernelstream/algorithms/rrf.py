@@ -88,6 +88,7 @@ class RRF(Descent):
     paper: ClassVar[str] = "Nguyen et al. 2017"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
+    exempt: ClassVar[dict[str, str]] = {"merge_is_the_weighted_sum": "scores are not linear in learned widths"}
 
     def check(self) -> None:
         super().check()

@@ -77,6 +77,7 @@ class TVM(ExpansionAlgorithm):
     paper: ClassVar[str] = "Wang, Vucetic 2009"
     tasks: ClassVar[tuple[str, ...]] = (BINARY,)
     bounded: ClassVar[bool] = True
+    exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight bounds its dual variable"}
 
     def check(self) -> None:
         super().check()

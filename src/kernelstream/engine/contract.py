@@ -59,6 +59,7 @@ class Algorithm(Parameters):
     tasks: ClassVar[tuple[str, ...]]
     bounded: ClassVar[bool]
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
+    exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
 
     def losses(self, task: str) -> tuple[str, ...]:
         """Names of the losses that can be chosen for a task; the first is the default."""

@@ -1,29 +1,41 @@
 """Runner: takes blocks of rows through the engine, on one core or on several, with the same bits."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..numerics.compile import direct
 from ..numerics.rows import Block
 from . import cores
-from .contract import BOTH, LEARN, LIFT, Algorithm, Shape, run, run_late, run_scores
+from .contract import BOTH, LEARN, LIFT, LONGEST_CHUNK, Algorithm, Shape, run, run_late, run_scores
 from .state import on_lines
+
+
+class Sharing(NamedTuple):
+    """When threads share the rows of a call, and in what pieces; no result depends on it."""
+
+    chunk: int = LONGEST_CHUNK  # most rows that are lifted together, a multiple of 4
+    worth: Callable[[float, float, float], bool] = cores.worth
+
+
+AS_IT_PAYS = Sharing()
 
 
 class Runner:
     """What the engine needs to run a model: its record, its state, and desks to work on (an algorithm's scratch)."""
 
-    def __init__(self, spec: Algorithm, record: Any, state: Any, shape: Shape):
-        self.spec, self.record, self.state, self.shape = spec, record, state, shape
+    def __init__(self, spec: Algorithm, record: Any, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS):
+        self.spec, self.record, self.state, self.shape, self.sharing = spec, record, state, shape, sharing
         self.reached = 0  # the next row to learn from, or -1 - t when row t's scores are not finite
         self._desks = [self._desk()]
         self._halt = self._desks[0].common.halt  # all of them share it
         self._spare: list[Any] = []
 
     def _desk(self) -> Any:
-        return on_lines(self.spec.scratch(self.state, self.shape))
+        desk = on_lines(self.spec.scratch(self.state, self.shape))
+        return desk._replace(common=desk.common._replace(chunk=min(desk.common.chunk, self.sharing.chunk)))
 
     def learn(self, given: Any, start: int, threads: int) -> None:
         """Predict, then learn, the rows from `start` on, to the end or to where the model must be prepared for more.
@@ -43,7 +55,7 @@ class Runner:
             if self.reached != stop or self._halt[()]:
                 return
             start = stop
-            if cores.worth(lifted - began, time.perf_counter() - lifted, chunks):
+            if self.sharing.worth(lifted - began, time.perf_counter() - lifted, chunks):
                 self._learn_in_turn(given, start, threads)
                 return
         self.reached = run(self.record, self.state, desk, *given, start, n, BOTH)
@@ -77,7 +89,7 @@ class Runner:
             start = desk.common.chunk
             began = time.perf_counter()
             run_scores(self.record, self.state, desk, block, scores, 0, start)
-            if cores.worth(time.perf_counter() - began, 0.0, chunks):
+            if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
                 self._score_in_pieces(block, scores, [desk, *(self._spare_desk() for _ in range(threads - 1))])
                 return
         run_scores(self.record, self.state, desk, block, scores, start, n)
