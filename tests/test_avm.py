@@ -13,11 +13,11 @@ from kernelstream.kernels import Gaussian, Laplacian, Matern
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks
 from kernelstream.laws.examples import stream
-from kernelstream.losses import BINARY, MULTICLASS, REGRESSION
 from kernelstream.numerics.budgets import first_largest
 from kernelstream.reference import avm as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.sources import open_source
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 # A diameter that puts several rows of the laws' streams into a cell.
 WIDE = 4.0
@@ -32,23 +32,14 @@ SPECS = {
 # Compiles every algorithm in the table, a minute; test_laws runs it for all of them.
 ELSEWHERE = "merge_refuses_strangers"
 
-# (law, spec) -> why it cannot hold
-OPT_OUTS = {
-    ("late_features_count_as_zero_before", "rectangle"): "a rectangle's side depends on the number of features, Alg. 4",
-    ("late_classes_add_an_output", "average"): "a round of weight 0 moves a mean, which is more than shrinking",
-    ("weight_zero_learns_nothing", "average"): "a round of weight 0 moves a mean, which is more than shrinking",
-    ("late_classes_add_an_output", "suffix"): "as for the average",
-    ("weight_zero_learns_nothing", "suffix"): "as for the average",
-}
 GAUSSIAN = Gaussian(gamma=0.3)
 
 
 def parameters():
     for which, spec in SPECS.items():
         for name in (law for law in laws.ALGORITHM_LAWS if law != ELSEWHERE):
-            all_cases = name == "equals_its_reference" and which in ("sphere", "rectangle")
-            every = laws.cases(spec) if all_cases else laws.selection(spec)
-            kept = [c for c in every if laws.applies(name, c) and (name, which) not in OPT_OUTS]
+            all_cases = name != "equals_its_reference" or which in ("sphere", "rectangle")
+            kept = laws.cases_of(name, spec) if all_cases else laws.selection(spec)
             if kept:
                 yield pytest.param(name, kept, id=f"{name}-{which}")
 

@@ -21,8 +21,8 @@ from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.algorithms import everything_shared
 from kernelstream.laws.examples import stream
-from kernelstream.losses import BINARY, REGRESSION
 from kernelstream.sources import open_source
+from kernelstream.tasks import BINARY, REGRESSION
 
 ROOT = Path(__file__).parents[1]
 GAUSSIAN = Gaussian(gamma=0.3)
@@ -42,11 +42,11 @@ def both(spec, task, X, y, weights=None, *, rows=256, dtype="float32", threads=2
     learners, said = [], []
     for n in (1, threads):
         learner = Learner(spec, task, dtype=dtype, threads=n)
-        with everything_shared(rows):
-            try:
-                said.append(learner.learn(X, y, weights))
-            except FloatingPointError as error:
-                said.append(str(error))
+        learner.sharing = everything_shared(rows)
+        try:
+            said.append(learner.learn(X, y, weights))
+        except FloatingPointError as error:
+            said.append(str(error))
         learners.append(learner)
     return learners, said
 

@@ -9,10 +9,10 @@ from kernelstream.kernels import Gaussian, Laplacian, Linear
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import adjusted, stream
-from kernelstream.losses import BINARY
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.rows import complete_row, spread
 from kernelstream.numerics.tiles import TILE, four_metrics, kernel_tile, metric_column
+from kernelstream.tasks import BINARY
 
 DTYPES = ["float32", "float64"]
 METRICS = [Linear(), Gaussian(gamma=1.0), Laplacian(gamma=1.0)]

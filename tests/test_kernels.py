@@ -26,11 +26,11 @@ from kernelstream.laws import KERNEL_LAWS, check_kernel
 from kernelstream.laws.agreement import KERNEL_ROUNDING
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.laws.kernels import kernel_rows
-from kernelstream.losses import BINARY
 from kernelstream.numerics.elementary import exp
 from kernelstream.numerics.rows import Sample
 from kernelstream.numerics.tiles import TILE
 from kernelstream.reference.kernels import matrix
+from kernelstream.tasks import BINARY
 
 DTYPES = ["float32", "float64"]
 EXAMPLES = example_kernels()

@@ -11,10 +11,7 @@ from kernelstream.laws import LOSS_LAWS
 from kernelstream.laws.kernels import parameters_survive_json
 from kernelstream.laws.losses import loss_points, slopes
 from kernelstream.losses import (
-    BINARY,
     LOSSES,
-    MULTICLASS,
-    REGRESSION,
     Absolute,
     EpsilonInsensitive,
     Hinge,
@@ -28,6 +25,7 @@ from kernelstream.losses import (
     as_loss,
 )
 from kernelstream.reference import losses as reference
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 

@@ -27,7 +27,6 @@ from kernelstream.report.runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, by_sou
 from kernelstream.report.scatter import scatter_svg
 from kernelstream.report.tables import (
     algorithms_table,
-    checkpoints_csv,
     csv_table,
     markdown_table,
     run_table,
@@ -321,9 +320,6 @@ def test_csv_holds_every_digit():
     assert float(first["mistake_rate"]) == traces[0].last.metrics["mistake_rate"]
     assert first["parameters"] == "kernel.gamma=0.3333333333333333 budget=None"
     assert (second["algorithm"], second["rows"], second["rows_per_second"]) == ("b", "1000", "10000.0")
-    checkpoints = list(csv.DictReader(io.StringIO(checkpoints_csv(traces))))
-    assert [int(line["rows"]) for line in checkpoints] == [*range(100, 1001, 100)] * 2
-    assert float(checkpoints[9]["window_mistake_rate"]) == traces[0].last.window["mistake_rate"]
 
 
 def progress_of(traces, terminal):

@@ -13,11 +13,11 @@ from kernelstream.kernels import Cauchy, Gaussian, Laplacian
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import reference_loss
 from kernelstream.laws.examples import TASKS, stream
-from kernelstream.losses import BINARY, MULTICLASS, REGRESSION
 from kernelstream.reference import rrf as reference
 from kernelstream.report.plots import write_widths
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources import open_source
+from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 GAUSSIAN = Gaussian(gamma=0.3)
 SELECTED = laws.selection(RRF())

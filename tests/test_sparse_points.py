@@ -8,14 +8,15 @@ from kernelstream import ALGORITHMS, Learner, laws
 from kernelstream.algorithms import make
 from kernelstream.kernels import Gaussian, Laplacian, Linear
 from kernelstream.laws import algorithms as algorithm_laws
+from kernelstream.laws import learners as learner_laws
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.examples import Stream, labels
-from kernelstream.losses import BINARY
 from kernelstream.numerics.budgets import remove
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.expansion import Expansion, blend, empty, kernel_row, move, store, stored
 from kernelstream.numerics.lists import COMPLETE
 from kernelstream.numerics.rows import Row, spread
+from kernelstream.tasks import BINARY
 
 WIDTH = 160
 POINTS = [name for name in ALGORITHMS if name not in ("fogd", "rrf")]
@@ -105,7 +106,8 @@ SPARSE_LAWS = (
 @pytest.mark.parametrize("name", POINTS)
 @pytest.mark.parametrize("law", SPARSE_LAWS)
 def test_laws_hold_on_points_with_few_features(law, name, monkeypatch):
-    monkeypatch.setattr(algorithm_laws, "stream", sparse_stream)
+    for module in (algorithm_laws, learner_laws):
+        monkeypatch.setattr(module, "stream", sparse_stream)
     for case in some_cases(name):
         laws.ALGORITHM_LAWS[law](case)
 

@@ -15,7 +15,7 @@ from .engine.cores import DEFAULT_THREADS
 from .engine.inputs import NONE, Inputs, Scaling, as_inputs
 from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
-from .engine.runner import Runner
+from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import ModelFileError, copied, leaves
 from .losses import as_loss
 from .numerics.rows import Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
@@ -78,6 +78,7 @@ class Learner:
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.n_seen = 0
         self.losses = np.zeros(0)
+        self.sharing = AS_IT_PAYS  # of the rows of a call among threads
         self._runner: Runner | None = None
         self._opening = Opening() if self.algorithm.depends_on_data else None
         # A loss that does not fit the task is refused now.
@@ -221,7 +222,7 @@ class Learner:
         shape = self._runner.shape
         blocks = [self._known(*to_block(X, self.dtype)) for X, *_ in parts]
         spec = self.algorithm.settle(self.task.name, sample_of(blocks, shape.width))
-        fresh = Runner(spec, self.task.name, spec.init(shape), shape)
+        fresh = Runner(spec, self.task.name, spec.init(shape), shape, self.sharing)
         for block, (_, targets, weights) in zip(blocks, parts, strict=True):
             known = self.inputs.targets.known(targets[:, None])[:, 0]
             fresh.learn(self._examples(block, known, weights), self.threads or DEFAULT_THREADS)
@@ -328,7 +329,7 @@ class Learner:
         if self._runner is None:
             shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             spec = self.algorithm.settle(task.name, Sample(0.0, 0))
-            self._runner = Runner(spec, task.name, spec.init(shape), shape)
+            self._runner = Runner(spec, task.name, spec.init(shape), shape, self.sharing)
         elif width > self.width or task is not self.task:
             shape = self._runner.shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
             self._runner = self._runner.grown(task.name, shape)

@@ -16,8 +16,8 @@ import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
 from .parameters import Parameters, at_least, positive
+from .tasks import BINARY, MULTICLASS, REGRESSION
 
-BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
 
 

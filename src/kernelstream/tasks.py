@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .losses import BINARY, MULTICLASS, REGRESSION
 from .numerics.rows import LARGEST
+
+BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"
 
 # Up to so many labels are looked up one by one: a call of NumPy costs more than that.
 _FEW = 16

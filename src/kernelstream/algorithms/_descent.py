@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from ..engine import Algorithm
-from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive
 from ..schedules import Schedule, ScheduleRecord, as_schedule, step_size
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 
 DEFAULT_LOSS = {BINARY: "hinge", MULTICLASS: "hinge", REGRESSION: "squared"}
 

@@ -7,19 +7,10 @@ term added is learning_rate * u k(x, .). `slope` gives -u.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..losses import (
-    BINARY,
-    MULTICLASS,
-    REGRESSION,
-    EpsilonInsensitive,
-    Loss,
-    LossRecord,
-    PerceptronLoss,
-    any_slope,
-    slope,
-)
+from ..losses import EpsilonInsensitive, Loss, LossRecord, PerceptronLoss, any_slope, slope
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm
 
 

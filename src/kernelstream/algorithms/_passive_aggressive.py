@@ -11,10 +11,11 @@ with the hinge (classification) or the epsilon-insensitive loss (regression) l a
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..losses import BINARY, MULTICLASS, REGRESSION, EpsilonInsensitive, Hinge, Loss, LossRecord, slope
+from ..losses import EpsilonInsensitive, Hinge, Loss, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION, Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import positive
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm, evaluated_by
 
 

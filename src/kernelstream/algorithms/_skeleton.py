@@ -19,9 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..engine import step
 from ..kernels import KernelRecord
-from ..losses import REGRESSION, LossRecord, Squared, slope
+from ..losses import LossRecord, Squared, slope
 from ..numerics import expansion
 from ..parameters import positive
+from ..tasks import REGRESSION
 from ._expansion import ExpansionAlgorithm, ask_for_room, expansion_record
 
 

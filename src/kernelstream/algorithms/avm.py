@@ -106,6 +106,16 @@ class AVM(RegularisedRisk):
     paper: ClassVar[str] = "Le et al. 2017"
     bounded: ClassVar[bool] = False
 
+    @property
+    def exempt(self) -> dict[str, str]:  # type: ignore[override]
+        reasons = {}
+        if self.cells == "rectangle":
+            reasons["late_features_count_as_zero_before"] = "a side depends on the number of features, Alg. 4"
+        if self.output != "last":
+            for law in ("late_classes_add_an_output", "weight_zero_learns_nothing"):
+                reasons[law] = "a round of weight 0 moves a mean, which is more than shrinking"
+        return reasons
+
     def check(self) -> None:
         super().check()
         positive(coverage=self.coverage, suffix=self.suffix, rho=self.rho)

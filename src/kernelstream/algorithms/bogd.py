@@ -30,13 +30,13 @@ import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion, rng
 from ..numerics.budgets import PIECE, largest, oldest_slot, random_slot
 from ..numerics.compile import compiled, inlined, reduction
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
 from ..parameters import one_of, positive, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
 

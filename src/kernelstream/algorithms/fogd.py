@@ -21,10 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..engine import step
 from ..kernels import ISOTROPIC, SHIFT_INVARIANT, Need
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.lifts import Fourier, Lift, Structured
 from ..numerics.linear import descend, shrink
 from ..parameters import one_of, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._features import FeatureAlgorithm, on_features
 

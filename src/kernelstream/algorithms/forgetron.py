@@ -25,11 +25,11 @@ import numpy as np
 
 from ..engine import Shape, step
 from ..kernels import KernelRecord
-from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
+from ..tasks import REGRESSION
 from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
 

@@ -23,7 +23,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import evaluate, step
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion
 from ..numerics.expansion import Expansion
 from ..numerics.gram import cross_matrix
@@ -32,6 +31,7 @@ from ..numerics.lifts.nystrom import NystromRecord
 from ..numerics.linear import descend, evaluate_linear, shrink
 from ..numerics.rows import Sample
 from ..parameters import whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ask_for_room
 from ._features import FeatureAlgorithm, FeatureState, on_features

@@ -24,11 +24,12 @@ import numpy as np
 
 from ..engine import Shape, evaluate, step
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION, LossRecord, any_slope, as_loss, slope
+from ..losses import LossRecord, any_slope, as_loss, slope
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.expansion import Expansion
 from ..parameters import at_least, positive, whole
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm, ask_for_room
 
 # A scale below this is multiplied into the coefficients: those that come are divided by it.

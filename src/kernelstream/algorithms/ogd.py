@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from ..engine import step
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics import expansion
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm, ask_for_room, expansion_record
 

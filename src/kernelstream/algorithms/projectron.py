@@ -23,11 +23,12 @@ import numpy as np
 
 from ..engine import Shape, step
 from ..kernels import KernelRecord
-from ..losses import BINARY, MULTICLASS, REGRESSION, Hinge, LossRecord, slope
+from ..losses import Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
 from ..parameters import at_least
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._dictionary import DictionaryAlgorithm, add_point, add_projection, find_residual
 from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake

@@ -30,7 +30,6 @@ import numpy as np
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import ModelFileError
 from ..kernels import SHIFT_INVARIANT, Need
-from ..losses import BINARY, MULTICLASS, REGRESSION
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
 from ..numerics.expansion import dot
@@ -41,6 +40,7 @@ from ..numerics.products import multiply_row
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive, whole
 from ..schedules import Schedule, ScheduleRecord, step_size
+from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._features import FeatureAlgorithm
 
@@ -94,6 +94,7 @@ class RRF(Descent, FeatureAlgorithm):
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (SHIFT_INVARIANT,)
+    exempt: ClassVar[dict[str, str]] = {"merge_is_the_weighted_sum": "scores are not linear in learned widths"}
 
     def check(self) -> None:
         super().check()

@@ -27,7 +27,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common, step
 from ..kernels import KernelRecord
-from ..losses import BINARY, Hinge, LossRecord, slope
+from ..losses import Hinge, LossRecord, slope
 from ..numerics import expansion
 from ..numerics.budgets import largest
 from ..numerics.compile import inlined
@@ -36,6 +36,7 @@ from ..numerics.gram import gram_matrix
 from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..numerics.rows import Spread, spread
 from ..parameters import positive, whole
+from ..tasks import BINARY
 from ._expansion import ExpansionAlgorithm, expansion_record
 
 
@@ -77,6 +78,7 @@ class TVM(ExpansionAlgorithm):
     paper: ClassVar[str] = "Wang, Vucetic 2009"
     tasks: ClassVar[tuple[str, ...]] = (BINARY,)
     bounded: ClassVar[bool] = True
+    exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight bounds its dual variable"}
     spare: ClassVar[int] = 1
 
     def check(self) -> None:

@@ -58,6 +58,7 @@ class Algorithm(Parameters):
     bounded: ClassVar[bool]
     needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
+    exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
 
     def losses(self, task: str) -> tuple[str, ...]:
         """Names of the losses that can be chosen for a task; the first is the default."""
@@ -108,7 +109,7 @@ class Algorithm(Parameters):
         raise NotImplementedError
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        """The state that a model file holds; `ModelFileError` when compiled code could not run on it."""
+        """The state that a model file holds; ValueError when compiled code could not run on it."""
         return restored(self.init(shape), arrays)
 
     def size(self, state: Any) -> int:

@@ -3,25 +3,36 @@ core and on several.
 """
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..numerics.compile import direct
 from ..numerics.rows import Block
 from . import cores
-from .contract import Algorithm, Shape
+from .contract import LONGEST_CHUNK, Algorithm, Shape
 from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, run, run_scores
 from .single import Single
 from .state import on_lines
 
 
+class Sharing(NamedTuple):
+    """When threads share the rows of a call, and in what pieces; no result depends on it."""
+
+    chunk: int = LONGEST_CHUNK  # most rows that are lifted together, a multiple of 4
+    worth: Callable[[float, float, float], bool] = cores.worth
+
+
+AS_IT_PAYS = Sharing()
+
+
 class Runner:
     """What the engine needs to run a model: its record, its state, and desks to work on (an algorithm's scratch)."""
 
-    def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape):
+    def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS):
         """Requires: a settled spec."""
-        self.spec, self.task, self.shape = spec, task, shape
+        self.spec, self.task, self.shape, self.sharing = spec, task, shape, sharing
         self.record = spec.lower(task, shape.dtype)
         self.reached = 0  # rows that the newest `learn` has learned from
         self._adopt(state)
@@ -34,7 +45,8 @@ class Runner:
         self._singles: list[Single] = []
 
     def desk(self) -> Any:
-        return on_lines(self.spec.scratch(self.state, self.shape))
+        desk = on_lines(self.spec.scratch(self.state, self.shape))
+        return desk._replace(common=desk.common._replace(chunk=min(desk.common.chunk, self.sharing.chunk)))
 
     def _ready(self) -> None:
         """Have the model prepared for more rows."""
@@ -44,7 +56,7 @@ class Runner:
 
     def grown(self, task: str, shape: Shape) -> "Runner":
         """The same function for more features or outputs."""
-        return Runner(self.spec, task, self.spec.grow(self.state, shape), shape)
+        return Runner(self.spec, task, self.spec.grow(self.state, shape), shape, self.sharing)
 
     def learn(self, examples: Examples, threads: int, shown: tuple[Block, np.ndarray] | None = None) -> None:
         """Predict, then learn, all rows; `shown` are rows whose scores are filled in beside them (`loop.Late`).
@@ -117,7 +129,7 @@ class Runner:
             if self.reached != stop or self._halt[()]:
                 return
             start = stop
-            if cores.worth(lifted - began, time.perf_counter() - lifted, chunks):
+            if self.sharing.worth(lifted - began, time.perf_counter() - lifted, chunks):
                 self._learn_in_turn(examples, start, threads)
                 return
         self._note(run(self.record, self.state, desk, examples, start, n, BOTH))
@@ -146,7 +158,7 @@ class Runner:
             start = desk.common.chunk
             began = time.perf_counter()
             run_scores(self.record, self.state, desk, block, scores, 0, start)
-            if cores.worth(time.perf_counter() - began, 0.0, chunks):
+            if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
                 self._score_in_pieces(block, scores, [desk, *(self._spare_desk() for _ in range(threads - 1))])
                 return
         run_scores(self.record, self.state, desk, block, scores, start, n)

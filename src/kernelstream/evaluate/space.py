@@ -13,8 +13,7 @@ from scipy.sparse import issparse
 
 from ..algorithms._mistakes import MistakeDriven
 from ..kernels import MANHATTAN
-from ..losses import REGRESSION
-from ..tasks import Task
+from ..tasks import REGRESSION, Task
 from .settings import flat, spec_from
 
 _PAIRS = 500

@@ -6,21 +6,25 @@
 
 A law is a function of what is checked; it raises AssertionError with the case and the numbers. KERNEL_LAWS, LOSS_LAWS
 and ALGORITHM_LAWS hold them by name. Cases are made from a spec's own tasks, losses and parameter names, so a row in
-ALGORITHMS is enough to be covered.
+ALGORITHMS is enough to be covered. A law that cannot hold stands in the algorithm, with the reason:
+
+    exempt: ClassVar[dict[str, str]] = {"budget_is_never_exceeded": "it grows by design"}
 """
 
-from .algorithms import ALGORITHM_LAWS, applies, check_algorithm
 from .cases import Case, cases, selection
+from .checking import ALGORITHM_LAWS, LEARNER_LAWS, applies, cases_of, check_algorithm
 from .kernels import KERNEL_LAWS, check_kernel
 from .losses import LOSS_LAWS, check_loss
 
 __all__ = [
     "ALGORITHM_LAWS",
     "KERNEL_LAWS",
+    "LEARNER_LAWS",
     "LOSS_LAWS",
     "Case",
     "applies",
     "cases",
+    "cases_of",
     "check_algorithm",
     "check_kernel",
     "check_loss",

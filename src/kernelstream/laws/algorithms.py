@@ -1,10 +1,8 @@
-"""Laws of algorithms. Nothing here knows one of them but OPT_OUTS."""
+"""Laws of algorithms. Nothing here knows one of them: a law that cannot hold is named in the algorithm (`exempt`)."""
 
-import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import make
-from ..engine import Algorithm, cores, run, run_scores
-from ..engine import contract as engine
+from ..engine import Algorithm
+from ..engine.runner import Sharing
 from ..engine.state import leaves
 from ..learner import DTYPES, Learner
-from ..losses import MULTICLASS, REGRESSION
-from ..numerics.compile import INTERPRETED, specialisations
-from ..tasks import Multiclass
+from ..tasks import REGRESSION, Multiclass
 from .agreement import (
     N_ROWS,
     ROUNDING,
@@ -30,18 +26,8 @@ from .agreement import (
     require_shrunk,
     snapshot,
 )
-from .cases import Case, cases, learn_in_blocks, reference_loss, reference_of, selection
-from .examples import bad_inputs, labels, sparse_rows, stream
-from .merging import merge_is_the_weighted_sum, merge_refuses_strangers, merge_with_an_empty_learner_is_the_identity
-
-# (law, algorithm) -> why it cannot hold
-OPT_OUTS: dict[tuple[str, str], str] = {
-    ("budget_is_never_exceeded", "npbsgd"): "its budget grows by design, ever more rarely",
-    ("float32_follows_float64", "polk"): "which of two nearly equal points goes depends on the last bits",
-    ("merge_is_the_weighted_sum", "rrf"): "learned widths differ, and the scores are not linear in them",
-    ("weight_scales_the_step", "tvm"): "a weight bounds its dual variable, it does not multiply it",
-    ("float32_follows_float64", "bsgd-m"): "which of two nearly equal partners is merged depends on the last bits",
-}
+from .cases import Case, learn_in_blocks, reference_loss, reference_of
+from .examples import labels, sparse_rows, stream
 
 
 def equals_its_reference(case: Case) -> None:
@@ -83,24 +69,22 @@ def threads_have_no_effect(case: Case) -> None:
     for dtype, rows, given in ((DTYPES[0], 8, X), (DTYPES[1], 12, X), (DTYPES[0], 20, sp.csr_array(X))):
         one = case.learner(dtype, threads=1)
         expected, afterwards = one.learn(given, y), one.scores(given)
-        with everything_shared(rows):
-            for threads in (2, 3):
-                several = case.learner(dtype, threads=threads)
-                what = f"{threads} threads with chunks of {rows} rows in {dtype}"
-                require_same_bits(case, f"scores of {what}", several.learn(given, y), expected)
-                require_same(case, f"the state of {what}", snapshot(several), snapshot(one))
-                require_same_bits(case, f"scores afterwards of {what}", several.scores(given), afterwards)
+        for threads in (2, 3):
+            several = case.learner(dtype, threads=threads)
+            several.sharing = everything_shared(rows)
+            what = f"{threads} threads with chunks of {rows} rows in {dtype}"
+            require_same_bits(case, f"scores of {what}", several.learn(given, y), expected)
+            require_same(case, f"the state of {what}", snapshot(several), snapshot(one))
+            require_same_bits(case, f"scores afterwards of {what}", several.scores(given), afterwards)
 
 
-@contextlib.contextmanager
-def everything_shared(rows: int) -> Iterator[None]:
-    """Inside, every block of some chunks is worth several threads, and a chunk has at most so many rows (of 4 each)."""
-    before = engine.LONGEST_CHUNK, cores.worth
-    engine.LONGEST_CHUNK, cores.worth = rows, lambda *_: True
-    try:
-        yield
-    finally:
-        engine.LONGEST_CHUNK, cores.worth = before
+def everything_shared(rows: int) -> Sharing:
+    """Every block of some chunks is worth several threads, and a chunk has at most so many rows (of 4 each)."""
+    return Sharing(rows, _always)
+
+
+def _always(lifting: float, learning: float, chunks: float) -> bool:
+    return True
 
 
 def sparse_equals_dense(case: Case) -> None:
@@ -176,59 +160,6 @@ def scores_are_what_learning_predicts(case: Case) -> None:
         learner.learn(X[:100], y[:100])
         asked = learner.scores(X[100:])
         require_same_bits(case, f"the next row's {dtype} scores", learner.learn(X[100:], y[100:])[:1], asked[:1])
-
-
-def answers_before_learning(case: Case) -> None:
-    X, _ = stream(case.task, n=5)
-    learner = case.learner()
-    scores, shown = learner.scores(X), learner.predict(X)
-    require(
-        scores.shape == (5, learner.task.n_outputs) and not scores.any(),
-        f"{case}: scores before learning are {scores}.",
-    )
-    known = getattr(learner.task, "classes", np.zeros(1))
-    require(np.isin(shown, known).all(), f"{case}: before learning {shown} is shown.")
-    require(learner.n_seen == learner.size == learner.n_bytes == 0, f"{case}: an empty learner has a size.")
-
-
-def nothing_is_recompiled(case: Case) -> None:
-    """One compilation an algorithm and dtype serves every kernel, loss, task, shape, storage and history."""
-    warm, (X, y) = case.learner("float32"), stream(case.task)
-    warm.learn(X, y)
-    warm.scores(X)
-    before = specialisations(run), specialisations(run_scores)
-    read_only = [np.array(a) for a in (X, y, np.ones(N_ROWS))]
-    for array in read_only:
-        array.setflags(write=False)
-    warm.learn(*read_only)
-    warm.merge(case.learner("float32").merge(warm))
-    warm.learn(X, y)
-    for other in selection(case.spec):
-        for width in (1, 3, 40):
-            X = sparse_rows(12, width=max(width, 3))[:, :width]
-            y = stream(other.task, n=12).y
-            learner = other.learner("float32")
-            learner.learn(X, y)
-            learner.learn(sp.csr_array(X), y, np.full(12, 2.0))
-            learner.scores(X[::-1])
-    after = specialisations(run), specialisations(run_scores)
-    require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")
-
-
-def bad_input_is_refused(case: Case) -> None:
-    """The error names what is wrong, and a trained and a fresh learner are bit for bit what they were."""
-    X, y = stream(case.task)
-    trained, fresh = case.learner("float32"), case.learner("float32")
-    trained.learn(X, y)
-    before, empty = snapshot(trained), snapshot(fresh)
-    for bad in bad_inputs(case.task):
-        require_refusal(case, bad.what, partial(trained.learn, bad.X, bad.y, bad.weight), *bad.words)
-        require_same(case, f"a learner after {bad.what}", snapshot(trained), before)
-        if bad.what not in ("a narrower block", "a wider block"):
-            require_refusal(case, bad.what, partial(fresh.learn, bad.X, bad.y, bad.weight), *bad.words)
-            require_same(case, f"a fresh learner after {bad.what}", snapshot(fresh), empty)
-    require_refusal(case, "scores of NaN", lambda: trained.scores(np.full((2, 6), np.nan)), "Row 0")
-    require_refusal(case, "scores of narrow rows", lambda: trained.scores(X[:, :4]), "4", "6")
 
 
 def late_features_count_as_zero_before(case: Case) -> None:
@@ -307,6 +238,23 @@ def weight_scales_the_step(case: Case) -> None:
     require_close(case, "scores after weight 3", thrice.scores(X), 3.0 * once.scores(X), ROUNDING["float64"])
 
 
+def merge_is_the_weighted_sum(case: Case) -> None:
+    """Without compression: f = (n_1 f_1 + n_2 f_2) / (n_1 + n_2). Counts add, the other stays, learning goes on."""
+    case = case.adjusted(budget=2 * N_ROWS)
+    X, y = stream(case.task)
+    probe = stream(case.task, n=30, seed=9).X
+    a, b = case.learner(), case.learner()
+    a.learn(X[:90], y[:90])
+    b.learn(X[90:], y[90:])
+    expected = (90 * a.scores(probe) + 60 * b.scores(probe)) / 150
+    before = snapshot(b)
+    require(a.merge(b) is a and a.n_seen == N_ROWS, f"{case}: {a.n_seen} rows seen after merging 90 and 60.")
+    require_close(case, "scores after a merge", a.scores(probe), expected, ROUNDING["float64"])
+    a.learn(X, y)
+    require_same(case, "the other after the merged learner went on", snapshot(b), before)
+    require(a.n_seen == 2 * N_ROWS, f"{case}: {a.n_seen} rows seen after {2 * N_ROWS}.")
+
+
 def parent_of(spec: Algorithm) -> Algorithm:
     """The learner that a spec names as its parent, with the parameters that they share."""
     parent = make(str(spec.parent))
@@ -330,53 +278,3 @@ def limit_is_reached(case: Case) -> None:
         scores, expected = extreme.learn(X, y), parent.learn(X, y)
         what = f"scores of {extreme.algorithm} and {parent.algorithm}"
         require_close(case, what, scores, expected, ROUNDING["float64"])
-
-
-ALGORITHM_LAWS: dict[str, Callable[[Case], None]] = {
-    law.__name__: law
-    for law in (
-        equals_its_reference,
-        float32_follows_float64,
-        block_size_has_no_effect,
-        threads_have_no_effect,
-        sparse_equals_dense,
-        resumes_bit_for_bit,
-        budget_is_never_exceeded,
-        memory_is_flat,
-        scores_change_nothing,
-        scores_are_what_learning_predicts,
-        answers_before_learning,
-        limit_is_reached,
-        merge_is_the_weighted_sum,
-        merge_with_an_empty_learner_is_the_identity,
-        merge_refuses_strangers,
-        nothing_is_recompiled,
-        bad_input_is_refused,
-        late_features_count_as_zero_before,
-        late_classes_add_an_output,
-        weight_zero_learns_nothing,
-        weight_scales_the_step,
-    )
-}
-
-_APPLIES: dict[str, Callable[[Case], bool]] = {
-    equals_its_reference.__name__: lambda case: reference_of(case.spec) is not None,
-    budget_is_never_exceeded.__name__: lambda case: hasattr(case.spec, "budget"),
-    memory_is_flat.__name__: lambda case: case.spec.bounded,
-    limit_is_reached.__name__: lambda case: any(limits(case.spec)),
-    nothing_is_recompiled.__name__: lambda case: not INTERPRETED,
-    late_classes_add_an_output.__name__: lambda case: case.task == MULTICLASS,
-}
-
-
-def applies(law: str, case: Case) -> bool:
-    """Whether a law says anything about a case."""
-    return (law, case.spec.name) not in OPT_OUTS and (law not in _APPLIES or _APPLIES[law](case))
-
-
-def check_algorithm(algorithm: Algorithm | type[Algorithm]) -> None:
-    """Every law of algorithms: the reference on every case, the others on some that cover kernels and losses."""
-    for name, law in ALGORITHM_LAWS.items():
-        for case in cases(algorithm) if name == equals_its_reference.__name__ else selection(algorithm):
-            if applies(name, case):
-                law(case)

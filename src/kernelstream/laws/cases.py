@@ -74,6 +74,14 @@ def selection(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
     return [everything[(kernels[i % len(kernels)], *losses[i % len(losses)])] for i in chosen]
 
 
+def one_a_task(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
+    """Some of the cases: every task once."""
+    found: dict[str, Case] = {}
+    for case in selection(algorithm):
+        found.setdefault(case.task, case)
+    return list(found.values())
+
+
 def learn_in_blocks(learner: Learner, X: Any, y: Any, height: int) -> np.ndarray:
     return np.concatenate([learner.learn(X[t : t + height], y[t : t + height]) for t in range(0, len(y), height)])
 

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import DOT, KERNELS, Kernel
-from ..losses import BINARY, MULTICLASS, REGRESSION
-from ..tasks import Binary, Multiclass, Regression, Task
+from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Multiclass, Regression, Task
 from .agreement import N_ROWS
 
 # Parameters that a kernel has besides its width, and their other values.

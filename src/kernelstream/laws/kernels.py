@@ -8,12 +8,12 @@ import scipy.sparse as sp
 
 from ..kernels import Kernel
 from ..learner import DTYPES
-from ..losses import REGRESSION
 from ..numerics import expansion
 from ..numerics.compile import compiled
 from ..numerics.rows import Sample, as_matrix, row_of, spread, to_block
 from ..numerics.tiles import TILE
 from ..parameters import from_json
+from ..tasks import REGRESSION
 from .agreement import KERNEL_ROUNDING, require, require_close
 from .examples import sparse_rows, stream
 

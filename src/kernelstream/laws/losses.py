@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import BINARY, MULTICLASS, Loss, slope
+from ..losses import Loss, slope
 from ..numerics.compile import compiled
+from ..tasks import BINARY, MULTICLASS
 from .agreement import require, require_close
 from .kernels import parameters_survive_json
 

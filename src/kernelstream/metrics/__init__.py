@@ -16,8 +16,7 @@ A metric of your own is a subclass with a `name` and the error of each row (`err
 
 from collections.abc import Sequence
 
-from ..losses import REGRESSION
-from ..tasks import Task
+from ..tasks import REGRESSION, Task
 from .base import LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
 from .means import MAE, MSE, R2, RMSE, HingeLoss, LogLoss, MistakeRate

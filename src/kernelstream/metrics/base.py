@@ -5,8 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..losses import BINARY, MULTICLASS, REGRESSION
-from ..tasks import Multiclass
+from ..tasks import BINARY, MULTICLASS, REGRESSION, Multiclass
 
 CLASSIFICATION = (BINARY, MULTICLASS)
 # What a metric can need.

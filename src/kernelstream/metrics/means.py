@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses import REGRESSION
 from ..numerics.compile import compiled
+from ..tasks import REGRESSION
 from .base import CLASSIFICATION, PROBABILITIES, SCORES, Metric, check_kinds, places_of_classes
 
 # The smallest probability that log_loss believes, so that one certain mistake does not make it infinite.

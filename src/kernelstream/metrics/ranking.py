@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..losses import BINARY
+from ..tasks import BINARY
 from .base import SCORES, Metric, places_of_classes
 
 

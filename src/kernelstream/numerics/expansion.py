@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.state import ModelFileError
 from .compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
 from .rows import Row, row_of
@@ -355,9 +354,7 @@ def check_size(f: Expansion) -> Expansion:
     those that are in no term any more, which the next one writes over.
     """
     if not 0 <= f.size <= f.points.shape[1]:
-        raise ModelFileError(
-            f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}."
-        )
+        raise ValueError(f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}.")
     list_points(f, f.points.shape[1])
     return f
 

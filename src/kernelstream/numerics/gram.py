@@ -6,13 +6,16 @@ that removing a point turns pairs of rows, which lie in memory as vector instruc
 """
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernels import Kernel
 from .compile import compiled, reduction
 from .expansion import Expansion, dot, from_points, kernel_row, kernel_values
 from .rows import Spread, complete_row
+
+if TYPE_CHECKING:
+    from ..kernels import Kernel
 
 
 @compiled
@@ -23,7 +26,7 @@ def _fill(kernel, f, columns, every, row, out):
             out[i, j] = row.values[i]
 
 
-def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
+def cross_matrix(kernel: "Kernel", f: Expansion, g: Expansion) -> np.ndarray:
     """k(point_i of f, point_j of g) in float64."""
     n, m = int(f.size), int(g.size)
     width = max(len(f.points), len(g.points))
@@ -35,7 +38,7 @@ def cross_matrix(kernel: Kernel, f: Expansion, g: Expansion) -> np.ndarray:
     return out
 
 
-def gram_matrix(kernel: Kernel, f: Expansion) -> np.ndarray:
+def gram_matrix(kernel: "Kernel", f: Expansion) -> np.ndarray:
     """k(point_i, point_j) in float64, exactly symmetric."""
     matrix = cross_matrix(kernel, f, f)
     return (matrix + matrix.T) / 2.0

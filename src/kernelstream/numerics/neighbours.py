@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.state import ModelFileError
 from .budgets import first_largest, largest
 from .compile import compiled, inlined
 
@@ -95,7 +94,7 @@ def check_neighbours(near: Neighbours, n: int) -> None:
     """Refuse neighbours that are none of n points (a file can say anything)."""
     for slots in (near.slot, near.slots):
         if (slots < 0).any() or (slots >= max(1, n)).any():
-            raise ModelFileError(f"The file names a neighbour that is not among its {n} points.")
+            raise ValueError(f"The file names a neighbour that is not among its {n} points.")
 
 
 class Search(NamedTuple):

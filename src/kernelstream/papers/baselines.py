@@ -27,8 +27,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from ..losses import REGRESSION
-from ..tasks import Task
+from ..tasks import REGRESSION, Task
 
 LOSSES = ("hinge", "logistic")
 CHUNK_ROWS = 256

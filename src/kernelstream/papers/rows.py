@@ -7,9 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engine.opening import stacked
-from ..losses import BINARY, REGRESSION
 from ..sources import Matrix, datasets, open_source
-from ..tasks import Binary, Multiclass, Regression, Task
+from ..tasks import BINARY, REGRESSION, Binary, Multiclass, Regression, Task
 from .items import DataSet, ItemError
 
 SEED_OF_TUNED_ROWS = 20170101

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import losses as L
+from ..tasks import BINARY, REGRESSION
 
 
 def phi(loss: L.Loss, m: float) -> tuple[float, float]:
@@ -39,10 +40,10 @@ def of(loss: L.Loss, task: str) -> Callable[[float, np.ndarray], tuple[float, np
     """loss(y, f) -> (value, gradient) for targets as the task encodes them."""
 
     def value_and_gradient(y: float, f: np.ndarray) -> tuple[float, np.ndarray]:
-        if task == L.BINARY:
+        if task == BINARY:
             value, slope = phi(loss, y * f[0])
             return value, np.array([y * slope])
-        if task == L.REGRESSION:
+        if task == REGRESSION:
             value, slope = phi(loss, f[0] - y)
             return value, np.array([slope])
         k = int(y)

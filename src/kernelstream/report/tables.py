@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from ..evaluate.run import Checkpoint, Trace
+from ..evaluate.run import Trace
 from . import words
 from .runs import Run, by_source, metric_names
 
@@ -107,39 +107,16 @@ def csv_table(traces: Sequence[Trace]) -> str:
     names = metric_names(traces)
     head = ["source", "algorithm", "task", "seed", "rows", *names, "seconds", "reading_seconds", "compiling_seconds"]
     head += ["rows_per_second", "size", "bytes", "parameters"]
-    lines = []
-    for trace in traces:
-        last = trace.last
-        line: list[Any] = [*_identity(trace), last.rows, *(last.metrics.get(name, "") for name in names)]
-        line += [last.seconds, last.reading_seconds, trace.compiling_seconds, trace.rows_per_second]
-        parameters = " ".join(f"{name}={value}" for name, value in trace.parameters.items())
-        lines.append([*line, last.size, last.bytes, parameters])
-    return _csv(head, lines)
-
-
-def checkpoints_csv(traces: Sequence[Trace]) -> str:
-    """One line a checkpoint, in full precision: every metric so far, and since the checkpoint before (``window_``)."""
-    names = metric_names(traces)
-    head = ["source", "algorithm", "task", "seed", "rows", *names, *(f"window_{name}" for name in names)]
-    head += ["seconds", "reading_seconds", "size", "bytes"]
-    return _csv(head, ([*_identity(trace), *_fields(c, names)] for trace in traces for c in trace.checkpoints))
-
-
-def _identity(trace: Trace) -> list[Any]:
-    return [trace.source, trace.algorithm, trace.task, trace.seed]
-
-
-def _fields(checkpoint: Checkpoint, names: Sequence[str]) -> list[Any]:
-    metrics = [values.get(name, "") for values in (checkpoint.metrics, checkpoint.window) for name in names]
-    costs = [checkpoint.seconds, checkpoint.reading_seconds, checkpoint.size, checkpoint.bytes]
-    return [checkpoint.rows, *metrics, *costs]
-
-
-def _csv(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
-    writer.writerows(lines)
+    for trace in traces:
+        last = trace.last
+        line: list[Any] = [trace.source, trace.algorithm, trace.task, trace.seed, last.rows]
+        line += (last.metrics.get(name, "") for name in names)
+        line += [last.seconds, last.reading_seconds, trace.compiling_seconds, trace.rows_per_second]
+        parameters = " ".join(f"{name}={value}" for name, value in trace.parameters.items())
+        writer.writerow([*line, last.size, last.bytes, parameters])
     return text.getvalue()
 
 

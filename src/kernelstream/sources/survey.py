@@ -15,8 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..engine.inputs import ONLINE
-from ..losses import BINARY, MULTICLASS, REGRESSION
-from ..tasks import Binary, Multiclass, Regression, Task, classification
+from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Multiclass, Regression, Task, classification
 from . import ArraySource, ChainedSource, LabelledBlock, OnlineScaling, Scaling, Source, StandardInput, fit_scaling
 from .base import DerivedSource
 

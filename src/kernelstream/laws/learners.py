@@ -1,46 +1,52 @@
-"""Laws of merging."""
+"""Laws of Learner, which hold whatever kernel and loss are in it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
+from ..engine import run, run_scores
 from ..engine.state import leaves
 from ..kernels import Gaussian, Kernel
 from ..learner import Learner
-from ..losses import BINARY, MULTICLASS, as_loss
-from ..tasks import Binary, Classification, Multiclass, Task
-from .agreement import (
-    N_ROWS,
-    ROUNDING,
-    require,
-    require_close,
-    require_refusal,
-    require_same,
-    require_same_bits,
-    snapshot,
-)
-from .cases import Case
-from .examples import TASKS, adjusted, example_kernels, stream
+from ..losses import as_loss
+from ..numerics.compile import specialisations
+from ..tasks import BINARY, MULTICLASS, Binary, Classification, Multiclass, Task
+from .agreement import N_ROWS, require, require_refusal, require_same, require_same_bits, snapshot
+from .cases import Case, selection
+from .examples import TASKS, adjusted, bad_inputs, example_kernels, sparse_rows, stream
 
 
-def merge_is_the_weighted_sum(case: Case) -> None:
-    """Without compression: f = (n_1 f_1 + n_2 f_2) / (n_1 + n_2). Counts add, the other stays, learning goes on."""
-    case = case.adjusted(budget=2 * N_ROWS)
+def answers_before_learning(case: Case) -> None:
+    X, _ = stream(case.task, n=5)
+    learner = case.learner()
+    scores, shown = learner.scores(X), learner.predict(X)
+    require(
+        scores.shape == (5, learner.task.n_outputs) and not scores.any(),
+        f"{case}: scores before learning are {scores}.",
+    )
+    known = getattr(learner.task, "classes", np.zeros(1))
+    require(np.isin(shown, known).all(), f"{case}: before learning {shown} is shown.")
+    require(learner.n_seen == learner.size == learner.n_bytes == 0, f"{case}: an empty learner has a size.")
+
+
+def bad_input_is_refused(case: Case) -> None:
+    """The error names what is wrong, and a trained and a fresh learner are bit for bit what they were."""
     X, y = stream(case.task)
-    probe = stream(case.task, n=30, seed=9).X
-    a, b = case.learner(), case.learner()
-    a.learn(X[:90], y[:90])
-    b.learn(X[90:], y[90:])
-    expected = (90 * a.scores(probe) + 60 * b.scores(probe)) / 150
-    before = snapshot(b)
-    require(a.merge(b) is a and a.n_seen == N_ROWS, f"{case}: {a.n_seen} rows seen after merging 90 and 60.")
-    require_close(case, "scores after a merge", a.scores(probe), expected, ROUNDING["float64"])
-    a.learn(X, y)
-    require_same(case, "the other after the merged learner went on", snapshot(b), before)
-    require(a.n_seen == 2 * N_ROWS, f"{case}: {a.n_seen} rows seen after {2 * N_ROWS}.")
+    trained, fresh = case.learner("float32"), case.learner("float32")
+    trained.learn(X, y)
+    before, empty = snapshot(trained), snapshot(fresh)
+    for bad in bad_inputs(case.task):
+        require_refusal(case, bad.what, partial(trained.learn, bad.X, bad.y, bad.weight), *bad.words)
+        require_same(case, f"a learner after {bad.what}", snapshot(trained), before)
+        if bad.what not in ("a narrower block", "a wider block"):
+            require_refusal(case, bad.what, partial(fresh.learn, bad.X, bad.y, bad.weight), *bad.words)
+            require_same(case, f"a fresh learner after {bad.what}", snapshot(fresh), empty)
+    require_refusal(case, "scores of NaN", lambda: trained.scores(np.full((2, 6), np.nan)), "Row 0")
+    require_refusal(case, "scores of narrow rows", lambda: trained.scores(X[:, :4]), "4", "6")
 
 
 def merge_with_an_empty_learner_is_the_identity(case: Case) -> None:
@@ -118,3 +124,27 @@ def merge_refuses_strangers(case: Case) -> None:
         require_refusal(case, f"a merge with another {word}", partial(learner.merge, other), word)
         require_same(case, f"a learner that refused another {word}", snapshot(learner), before)
         require_same(case, f"one that was refused for its {word}", snapshot(other), theirs)
+
+
+def nothing_is_recompiled(case: Case) -> None:
+    """One compilation an algorithm and dtype serves every kernel, loss, task, shape, storage and history."""
+    warm, (X, y) = case.learner("float32"), stream(case.task)
+    warm.learn(X, y)
+    warm.scores(X)
+    before = specialisations(run), specialisations(run_scores)
+    read_only = [np.array(a) for a in (X, y, np.ones(N_ROWS))]
+    for array in read_only:
+        array.setflags(write=False)
+    warm.learn(*read_only)
+    warm.merge(case.learner("float32").merge(warm))
+    warm.learn(X, y)
+    for other in selection(case.spec):
+        for width in (1, 3, 40):
+            X = sparse_rows(12, width=max(width, 3))[:, :width]
+            y = stream(other.task, n=12).y
+            learner = other.learner("float32")
+            learner.learn(X, y)
+            learner.learn(sp.csr_array(X), y, np.full(12, 2.0))
+            learner.scores(X[::-1])
+    after = specialisations(run), specialisations(run_scores)
+    require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")

@@ -1,0 +1,80 @@
+"""Which laws are tried on which cases of an algorithm; all of them at once."""
+
+from collections.abc import Callable
+
+from ..engine import Algorithm
+from ..numerics.compile import INTERPRETED
+from ..tasks import MULTICLASS
+from . import algorithms, learners
+from .cases import Case, cases, one_a_task, reference_of, selection
+
+Law = Callable[[Case], None]
+
+# Their subject is Learner, which knows neither kernels nor losses.
+LEARNER_LAWS: dict[str, Law] = {
+    law.__name__: law
+    for law in (
+        learners.answers_before_learning,
+        learners.bad_input_is_refused,
+        learners.merge_with_an_empty_learner_is_the_identity,
+        learners.merge_refuses_strangers,
+        learners.nothing_is_recompiled,
+    )
+}
+
+ALGORITHM_LAWS: dict[str, Law] = {
+    law.__name__: law
+    for law in (
+        algorithms.equals_its_reference,
+        algorithms.float32_follows_float64,
+        algorithms.block_size_has_no_effect,
+        algorithms.threads_have_no_effect,
+        algorithms.sparse_equals_dense,
+        algorithms.resumes_bit_for_bit,
+        algorithms.budget_is_never_exceeded,
+        algorithms.memory_is_flat,
+        algorithms.scores_change_nothing,
+        algorithms.scores_are_what_learning_predicts,
+        algorithms.limit_is_reached,
+        algorithms.merge_is_the_weighted_sum,
+        algorithms.late_features_count_as_zero_before,
+        algorithms.late_classes_add_an_output,
+        algorithms.weight_zero_learns_nothing,
+        algorithms.weight_scales_the_step,
+    )
+} | LEARNER_LAWS
+
+_REFERENCE = algorithms.equals_its_reference.__name__
+
+_APPLIES: dict[str, Callable[[Case], bool]] = {
+    _REFERENCE: lambda case: reference_of(case.spec) is not None,
+    algorithms.budget_is_never_exceeded.__name__: lambda case: hasattr(case.spec, "budget"),
+    algorithms.memory_is_flat.__name__: lambda case: case.spec.bounded,
+    algorithms.limit_is_reached.__name__: lambda case: any(algorithms.limits(case.spec)),
+    algorithms.late_classes_add_an_output.__name__: lambda case: case.task == MULTICLASS,
+    learners.nothing_is_recompiled.__name__: lambda case: not INTERPRETED,
+}
+
+
+def applies(law: str, case: Case) -> bool:
+    """Whether a law says anything about a case. ValueError: the spec is exempt from a law that does not exist."""
+    unknown = [name for name in case.spec.exempt if name not in ALGORITHM_LAWS]
+    if unknown:
+        known = ", ".join(ALGORITHM_LAWS)
+        raise ValueError(f"{case.spec.name} is exempt from {', '.join(unknown)}, which is no law; laws are {known}.")
+    return law not in case.spec.exempt and (law not in _APPLIES or _APPLIES[law](case))
+
+
+def cases_of(law: str, algorithm: Algorithm | type[Algorithm]) -> list[Case]:
+    """The cases that a law is tried on: the reference on all of them; a law of Learner on one a task; the others on
+    some that cover kernels and losses.
+    """
+    of_subject = cases if law == _REFERENCE else one_a_task if law in LEARNER_LAWS else selection
+    return [case for case in of_subject(algorithm) if applies(law, case)]
+
+
+def check_algorithm(algorithm: Algorithm | type[Algorithm]) -> None:
+    """Every law of algorithms, each on its cases."""
+    for name, law in ALGORITHM_LAWS.items():
+        for case in cases_of(name, algorithm):
+            law(case)

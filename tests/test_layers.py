@@ -1,0 +1,114 @@
+"""The layers of the package: a module imports what stands below it, and no two modules need each other."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import kernelstream
+
+PACKAGE = Path(kernelstream.__file__).parent
+
+# From the bottom up. A room, or a module of the package itself, imports rooms of the lines above its own, never one
+# beside it. "kernelstream" is what a user finds in the package itself.
+LAYERS = (
+    ("numerics",),
+    ("parameters", "tasks"),
+    ("kernels", "losses", "schedules"),
+    ("engine", "metrics", "reference"),
+    ("algorithms",),
+    ("learner", "sources"),
+    ("estimators", "evaluate", "laws"),
+    ("kernelstream", "report"),
+    ("papers",),
+    ("cli",),
+    ("__main__",),
+)
+HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
+
+# Imports that go up or sideways. The list only ever gets shorter: one that is gone must leave it.
+KNOWN = {
+    ("learner", "sources.transform"),
+    ("numerics.features", "engine.state"),
+    ("numerics.features", "kernels"),
+    ("numerics.structured", "kernels"),
+}
+
+
+def modules():
+    """Each module's file by its dotted name below the package, which is "" itself."""
+    names = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+MODULES = modules()
+
+
+def imports(module, *, at_once=False):
+    """The modules of the package that a module imports: all but those for annotations alone, or those that it cannot be
+    imported without.
+    """
+    path = MODULES[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = set()
+    waiting = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+        elif isinstance(node, ast.ImportFrom):
+            found.update(imported(node, package))
+        elif isinstance(node, ast.Import):
+            assert not any(alias.name.partition(".")[0] == "kernelstream" for alias in node.names), (
+                f"{module}: {ast.unparse(node)}"
+            )
+        elif not (at_once and isinstance(node, ast.FunctionDef | ast.Lambda)):
+            waiting += ast.iter_child_nodes(node)
+    return found - {module}
+
+
+def imported(node, package):
+    """The modules that `from ... import a, b` in a package means."""
+    if node.level == 0:
+        assert node.module.partition(".")[0] != "kernelstream", f"{package}: {ast.unparse(node)} is to be relative"
+        return
+    above = package.split(".") if package else []
+    above = above[: len(above) - node.level + 1]
+    base = ".".join(above + (node.module.split(".") if node.module else []))
+    for alias in node.names:
+        whole = f"{base}.{alias.name}".strip(".")
+        yield whole if whole in MODULES else base
+
+
+def room(module):
+    return module.partition(".")[0] or "kernelstream"
+
+
+def test_every_module_has_a_layer():
+    assert {room(module) for module in MODULES} == set(HEIGHT)
+
+
+def test_a_module_imports_what_stands_below_it():
+    ups = {
+        (module, other)
+        for module in MODULES
+        for other in imports(module)
+        if room(module) != room(other) and HEIGHT[room(other)] >= HEIGHT[room(module)]
+    }
+    assert not ups - KNOWN, "they import what is not below them"
+    assert not KNOWN - ups, "they are mended: strike them from KNOWN"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: imports(module, at_once=True) for module in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" imports ".join(error.args[1][::-1])) from None
+
+
+def test_an_import_for_annotations_alone_does_not_count():
+    assert "kernels" not in imports("numerics.gram")
+    assert "from ..kernels import Kernel" in MODULES["numerics.gram"].read_text()
