@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from kernelstream.engine.state import aligned
 from kernelstream.numerics.lifts.fourier import SINCOS
+from kernelstream.numerics.memory import aligned
 from kernelstream.numerics.pairs import table
 
 from . import bare

@@ -169,19 +169,19 @@ class Bomb:
 def hostile(contents, case):
     header = json.loads(contents["model.json"])
     if case == "pickled array":
-        contents["weights.npy"] = array_bytes(np.array([Bomb()], dtype=object))
+        contents["model.weights.npy"] = array_bytes(np.array([Bomb()], dtype=object))
     elif case == "more points than there is room for":
-        contents["f.size.npy"] = array_bytes(np.array(10**9))
+        contents["model.map.f.size.npy"] = array_bytes(np.array(10**9))
     elif case == "negative size":
-        contents["f.size.npy"] = array_bytes(np.array(-1))
+        contents["model.map.f.size.npy"] = array_bytes(np.array(-1))
     elif case == "a smaller dictionary than the budget":
-        contents["f.points.npy"] = array_bytes(np.zeros((30, 2), np.float32))
+        contents["model.map.f.points.npy"] = array_bytes(np.zeros((30, 2), np.float32))
     elif case == "wrong dtype":
-        contents["weights.npy"] = array_bytes(np.zeros((1, 10)))
+        contents["model.weights.npy"] = array_bytes(np.zeros((1, 10)))
     elif case == "NaN weights":
-        contents["weights.npy"] = array_bytes(np.full((1, 10), np.nan, np.float32))
+        contents["model.weights.npy"] = array_bytes(np.full((1, 10), np.nan, np.float32))
     elif case == "missing array":
-        del contents["weights.npy"]
+        del contents["model.weights.npy"]
     elif case == "extra array":
         contents["more.npy"] = array_bytes(np.zeros(3))
     elif case == "unknown class":
@@ -201,8 +201,8 @@ def hostile(contents, case):
     elif case == "another version":
         header["version"] = 99
     elif case == "array with a lying header":
-        good = contents["weights.npy"]
-        contents["weights.npy"] = good.replace(b"(1, 10)", b"(9, 10)")
+        good = contents["model.weights.npy"]
+        contents["model.weights.npy"] = good.replace(b"(1, 10)", b"(9, 10)")
     contents["model.json"] = json.dumps(header).encode()
     return contents
 
@@ -226,7 +226,7 @@ def test_a_hostile_file_is_refused_and_runs_nothing(model, tmp_path, monkeypatch
 
 def test_a_compressed_archive_is_refused_so_that_none_can_unfold(model):
     contents = members(model)
-    contents["weights.npy"] = array_bytes(np.zeros((1, 10_000_000), np.float32))
+    contents["model.weights.npy"] = array_bytes(np.zeros((1, 10_000_000), np.float32))
     written(model, contents, zipfile.ZIP_DEFLATED)
     with pytest.raises(ModelFileError, match="not a kernelstream model"):
         Learner.load(model)

@@ -3,8 +3,10 @@
 Everything that can be wrong with a block is found before the model changes.
 """
 
+import contextlib
 import os
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +26,36 @@ from .parameters import from_json as spec_from_json
 from .tasks import Classification, Multiclass, Regression, Task
 
 DTYPES = ("float32", "float64")
+
+_SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
+
+
+@runtime_checkable
+class OnlineLearner(Protocol):
+    """Whatever learns from a stream, `Learner` or a combination of several: what evaluation, commands and files ask of
+    it. Methods are as of `Learner`.
+    """
+
+    task: Task
+    seed: int
+    n_seen: int
+
+    @property
+    def spec(self) -> Parameters: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
+    def rehearse(self, *, late: bool = False) -> None: ...
+    def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray: ...
+    def learn_late(self, X: Any, y: Any, shown: Any) -> np.ndarray: ...
+    def scores(self, X: Any) -> np.ndarray: ...
+    def probabilities_of(self, scores: np.ndarray) -> np.ndarray: ...
+    def merge(self, other: Any) -> Any: ...
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
+    def save(self, path: str | os.PathLike[str], **extra: Any) -> None: ...
 
 
 class Learner:
@@ -92,6 +124,16 @@ class Learner:
         return None if self._runner is None else self._runner.spec
 
     @property
+    def spec(self) -> Algorithm:
+        """The spec as far as it is settled."""
+        return self.settled or self.algorithm
+
+    @property
+    def name(self) -> str:
+        """The algorithm's."""
+        return self.algorithm.name
+
+    @property
     def width(self) -> int:
         """Number of features, 0 before the first block."""
         return 0 if self._runner is None else self._runner.shape.width
@@ -118,6 +160,21 @@ class Learner:
     def _state(self) -> Any:
         assert self._runner is not None
         return self._runner.state
+
+    def rehearse(self, *, late: bool = False) -> None:
+        """Have everything compiled that learning will run, also from labels that come late.
+
+        A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it.
+        """
+        small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(self.algorithm, name)}
+        labels = self.task.classes[:2] if isinstance(self.task, Classification) else np.array([-1.0, 1.0])
+        twin = Learner(replace(self.algorithm, **small), self.task, dtype=self.dtype)
+        # Steps that are too long for these rows may be right for the real ones.
+        with contextlib.suppress(FloatingPointError):
+            rows = np.arange(1.0, 5.0)[:, None]
+            twin.learn(rows, np.resize(labels, 4))
+            if late:
+                twin.learn_late(rows, np.resize(labels, 4), rows)
 
     # Learning and predicting.
 
@@ -466,7 +523,9 @@ class Learner:
             scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs")),
             threads=header["threads"],
         )
-        opening = files.part(arrays, "opening")
+        strange = [name for name in arrays if name.partition(".")[0] not in ("model", "inputs", "opening")]
+        if strange:
+            raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")
         if header["settled"] is not None:
             settled = spec_from_json(header["settled"])
             width, n_seen = header["width"], header["n_seen"]
@@ -475,7 +534,7 @@ class Learner:
             shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
             state = settled.restore(files.part(arrays, "model"), shape)
             learner._runner, learner.n_seen = Runner(settled, learner.task.name, state, shape), int(n_seen)
-            learner._opening = opening_from(opening) if header["opening"] else None
+            learner._opening = opening_from(files.part(arrays, "opening")) if header["opening"] else None
         return learner
 
     @classmethod

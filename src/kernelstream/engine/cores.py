@@ -12,8 +12,6 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
 from ..numerics.compile import MOST_THREADS
 
 # Blocks of fewer chunks are run in one go.
@@ -85,17 +83,6 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
             raise
 
     _in_threads(take, len(desks))
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Looking for libraries takes a fifth of the time of an eigen-decomposition of 400 points."""
-    return ThreadpoolController().select(user_api="blas")
-
-
-def one_blas_thread() -> Any:
-    """A context in which NumPy's BLAS has one thread: more of them than idle cores make it many times slower."""
-    return _blas().limit(limits=1)
 
 
 @cache

@@ -83,7 +83,8 @@ def opening_from(arrays: dict[str, np.ndarray]) -> Opening:
     values, targets, weights = (arrays[name].astype(np.float64) for name in ("values", "targets", "weights"))
     n = len(lengths)
     sound = len(dense) == len(targets) == len(weights) == n < LAST and len(indices) == len(values) == lengths.sum()
-    if not (sound and (lengths >= 0).all() and np.isfinite(values).all() and np.isfinite(targets).all()):
+    finite = all(np.isfinite(array).all() for array in (values, targets, weights))
+    if not (sound and finite and (lengths >= 0).all() and (weights >= 0).all()):
         raise ValueError("its first rows are not rows that can have been kept")
     starts = np.concatenate([[0], np.cumsum(lengths)])
     opening = Opening()

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..numerics.compile import compiled, direct
+from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
 from .loop import BOTH, AtOnce, Examples, run, run_scores
-from .state import aligned
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 

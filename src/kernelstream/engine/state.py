@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-_LINE = 64  # bytes of a cache line
+from ..numerics.memory import aligned
 
 # Fields of a state that follow from the others: no file holds them, and none is believed about them.
 DERIVED = ("present",)
@@ -32,20 +32,6 @@ def rebuilt(state: Any, arrays: dict[str, np.ndarray], prefix: str = "") -> Any:
         for name, value in zip(state._fields, state, strict=True)
     ]
     return type(state)(*parts)
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """The same numbers from the start of a cache line on, a copy where the array does not lie so.
-
-    NumPy puts arrays at multiples of 16 bytes: a SIMD load then often straddles two lines and takes twice as long.
-    """
-    if array.nbytes < _LINE or array.__array_interface__["data"][0] % _LINE == 0:
-        return array
-    room = np.empty(array.nbytes + _LINE, np.uint8)
-    first = -room.__array_interface__["data"][0] % _LINE
-    moved = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
-    moved[...] = array
-    return moved
 
 
 def on_lines(parts: Any) -> Any:

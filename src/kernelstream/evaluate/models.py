@@ -4,23 +4,19 @@ A model shows something for each row before it learns from it. What is shown has
 of a regression), SCORES (n, K) and PROBABILITIES (n, classes) where the model has them and a metric asks.
 """
 
-import contextlib
 from collections.abc import Set
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..learner import Learner
+from ..learner import OnlineLearner
 from ..metrics import LABELS, PROBABILITIES, SCORES
 from ..sources import Matrix
 from ..tasks import Classification, Task
 from .settings import flat
 
 Shown: TypeAlias = dict[str, np.ndarray]
-
-_SMALL = {"budget": 2, "rank": 1}
 
 
 class Model:
@@ -58,11 +54,11 @@ class Model:
 
 
 class OwnModel(Model):
-    """A Learner."""
+    """A learner of ours, or a combination of several."""
 
-    def __init__(self, learner: Learner, name: str | None = None):
+    def __init__(self, learner: OnlineLearner, name: str | None = None):
         self.learner = learner
-        self.name = learner.algorithm.name if name is None else name
+        self.name = learner.name if name is None else name
         self.seed = learner.seed
 
     @property
@@ -79,20 +75,10 @@ class OwnModel(Model):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        return flat(self.learner.settled or self.learner.algorithm)
+        return flat(self.learner.spec)
 
     def prepare(self, *, late: bool = False) -> None:
-        """A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it."""
-        learner = self.learner
-        small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(learner.algorithm, name)}
-        labels = learner.task.classes[:2] if isinstance(learner.task, Classification) else np.array([-1.0, 1.0])
-        twin = Learner(replace(learner.algorithm, **small), learner.task, dtype=learner.dtype)
-        # Steps that are too long for these rows may be right for the real ones.
-        with contextlib.suppress(FloatingPointError):
-            rows = np.arange(1.0, 5.0)[:, None]
-            twin.learn(rows, np.resize(labels, 4))
-            if late:
-                twin.learn_late(rows, np.resize(labels, 4), rows)
+        self.learner.rehearse(late=late)
 
     def show(self, X: Matrix, kinds: Set[str]) -> Shown:
         return self._shown(self.learner.scores(X), kinds)
@@ -199,7 +185,7 @@ def as_model(model: Any, task: Task | None = None) -> Model:
     """The face of a learner. What is not ours needs to be told its task."""
     if isinstance(model, Model):
         return model
-    if isinstance(model, Learner):
+    if isinstance(model, OnlineLearner):
         return OwnModel(model)
     for kind, method in ((SklearnModel, "partial_fit"), (RiverModel, "learn_one")):
         if hasattr(model, method):

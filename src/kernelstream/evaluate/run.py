@@ -300,8 +300,7 @@ class Run:
             metric.update(y, shown[metric.needs])
         self.rows += len(y)
         self.trace.last = self._checkpoint()
-        if not self.trace.parameters:
-            self.trace.parameters = self.model.parameters
+        self.trace.parameters = self.model.parameters  # what is settled on the first rows changes with them
         if self.rows == self._mark:
             self.trace.checkpoints.append(self.trace.last)
             self.window = [metric.fresh() for metric in self.window]

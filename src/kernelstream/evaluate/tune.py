@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
-from ..engine.cores import available, one_blas_thread
+from ..engine.cores import available
 from ..learner import Learner
 from ..metrics import default_metrics, metrics_from
+from ..numerics.memory import one_blas_thread
 from ..sources import ArraySource, LabelledBlock, Matrix, Source
 from ..tasks import Task
 from .processes import Processes

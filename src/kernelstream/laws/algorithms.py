@@ -43,6 +43,24 @@ def equals_its_reference(case: Case) -> None:
     require(learner.size == size, f"{case}: size is {learner.size}, the reference's is {size}.")
 
 
+def losses_are_those_of_its_reference(case: Case) -> None:
+    """What a learner keeps as the loss of each row is what its reference computes in that round."""
+    module, values = reference_of(case.spec), []
+    assert module is not None
+    loss = reference_loss(case)
+
+    def noted(target: float, scores: np.ndarray) -> Any:
+        value, slope = loss(target, scores)
+        values.append(value)
+        return value, slope
+
+    X, y = stream(case.task)
+    learner = case.learner()
+    learner.learn(X, y)
+    module.run(learner.settled, noted, X, learner.task.encode(y), learner.task.n_outputs, learner.seed)
+    require_close(case, "losses", learner.losses, values, ROUNDING["float64"])
+
+
 def float32_follows_float64(case: Case) -> None:
     X, y = stream(case.task)
     X = X.astype(np.float32)

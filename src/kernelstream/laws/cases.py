@@ -39,6 +39,10 @@ class Case:
     def adjusted(self, **values: Any) -> "Case":
         return replace(self, spec=adjusted(self.spec, **values))
 
+    def settling(self) -> "Case":
+        """With a kernel whose width is settled on data, where the kernel has one."""
+        return self.adjusted(kernel=type(self.spec.kernel)())
+
     def unregularized(self) -> "Case":
         """Without the shrinking that every round brings, where the algorithm can do without it."""
         try:

@@ -19,6 +19,7 @@ LEARNER_LAWS: dict[str, Law] = {
         learners.merge_with_an_empty_learner_is_the_identity,
         learners.merge_refuses_strangers,
         learners.nothing_is_recompiled,
+        learners.settling_does_not_depend_on_the_cut,
     )
 }
 
@@ -26,6 +27,7 @@ ALGORITHM_LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
         algorithms.equals_its_reference,
+        algorithms.losses_are_those_of_its_reference,
         algorithms.float32_follows_float64,
         algorithms.block_size_has_no_effect,
         algorithms.threads_have_no_effect,
@@ -48,6 +50,8 @@ _REFERENCE = algorithms.equals_its_reference.__name__
 
 _APPLIES: dict[str, Callable[[Case], bool]] = {
     _REFERENCE: lambda case: reference_of(case.spec) is not None,
+    algorithms.losses_are_those_of_its_reference.__name__: lambda case: reference_of(case.spec) is not None,
+    learners.settling_does_not_depend_on_the_cut.__name__: lambda case: case.settling().spec.depends_on_data,
     algorithms.budget_is_never_exceeded.__name__: lambda case: hasattr(case.spec, "budget"),
     algorithms.memory_is_flat.__name__: lambda case: case.spec.bounded,
     algorithms.limit_is_reached.__name__: lambda case: any(algorithms.limits(case.spec)),

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
 from ..engine import run, run_scores
+from ..engine.opening import LAST
 from ..engine.state import leaves
 from ..kernels import Gaussian, Kernel
 from ..learner import Learner
@@ -16,7 +17,7 @@ from ..losses import as_loss
 from ..numerics.compile import specialisations
 from ..tasks import BINARY, MULTICLASS, Binary, Classification, Multiclass, Task
 from .agreement import N_ROWS, require, require_refusal, require_same, require_same_bits, snapshot
-from .cases import Case, selection
+from .cases import Case, learn_in_blocks, selection
 from .examples import TASKS, adjusted, bad_inputs, example_kernels, sparse_rows, stream
 
 
@@ -148,3 +149,17 @@ def nothing_is_recompiled(case: Case) -> None:
             learner.scores(X[::-1])
     after = specialisations(run), specialisations(run_scores)
     require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")
+
+
+def settling_does_not_depend_on_the_cut(case: Case) -> None:
+    """Where a width is left to the data: blocks of any size, dense and sparse, give one model and the same scores."""
+    case = case.settling()
+    X, y = stream(case.task, n=LAST + 30)
+    for given in (X, sp.csr_array(X)):
+        whole = case.learner("float32")
+        expected = whole.learn(given, y)
+        for height in (1, 100):
+            learner = case.learner("float32")
+            what = f"blocks of {height} rows, {type(given).__name__}"
+            require_same_bits(case, f"scores in {what}", learn_in_blocks(learner, given, y, height), expected)
+            require_same(case, f"the state after {what}", snapshot(learner), snapshot(whole))

@@ -38,7 +38,7 @@ class Lift:
         return True
 
     def check(self, map: Any) -> None:
-        """`ModelFileError` for a map that compiled code could not run on (a file can say anything)."""
+        """ValueError for a map that compiled code could not run on (a file can say anything)."""
 
     def require_same(self, mine: Any, theirs: Any) -> None:
         """ValueError unless both maps lift alike: a mean of weights is then a mean of functions."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...engine.state import aligned
 from ..compile import Pointer, call_for_effect
 from ..elementary import sincos
+from ..memory import aligned
 from ..products import MULTIPLY, multiply
 from .base import Lift, lift_rows, require_same_seed
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...engine.state import aligned
+from ..memory import aligned
 from .base import Lift, lift_rows
 
 

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...engine.cores import one_blas_thread
-from ...engine.state import ModelFileError
 from .. import expansion
 from ..compile import call_for_effect
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
+from ..memory import one_blas_thread
 from ..products import PRODUCTS
 from ..rows import Spread, spread
 from .base import Lift, lift_rows
@@ -77,7 +76,7 @@ class Nystrom(Lift):
     def check(self, map: NystromMap) -> None:
         expansion.check_size(map.f)
         if map.frozen and map.f.size < self.budget:
-            raise ModelFileError(f"The file says phase 2 with {int(map.f.size)} of {self.budget} points.")
+            raise ValueError(f"The file says phase 2 with {int(map.f.size)} of {self.budget} points.")
 
     def frozen_on(self, f: Expansion) -> tuple[NystromMap, np.ndarray]:
         """The map of these points, and D_k^(1/2) V_k', which takes the coefficients of f to weights on z; zero rows

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...engine.state import aligned
 from .. import rng
 from ..compile import Pointer, call_for_effect, inlined
+from ..memory import aligned
 from .base import Lift, lift_rows, require_same_seed
 from .fourier import SINCOS
 
