@@ -75,6 +75,12 @@ class Descent(Algorithm):
 
 
 @inlined
+def moves(record, loss, g):
+    """Whether a loss of this size and slope asks for a step."""
+    return (loss > record.threshold or record.threshold == 0.0) and any_slope(g)
+
+
+@inlined
 def take_slope(record, t, g, target, weight, scores):
     """Begin round t + 1: write the loss's slope into g; return (loss, step size, step along g).
 
@@ -83,5 +89,4 @@ def take_slope(record, t, g, target, weight, scores):
     t[()] += 1
     eta = step_size(record.schedule, t[()])
     loss = slope(record.loss, target, scores, g)
-    moves = loss > record.threshold or record.threshold == 0.0
-    return loss, eta, eta * weight if moves and any_slope(g) else 0.0
+    return loss, eta, eta * weight if moves(record, loss, g) else 0.0

@@ -32,7 +32,7 @@ import numpy as np
 from ..engine import Shape, step
 from ..engine.state import ModelFileError, copied
 from ..kernels import KernelRecord
-from ..losses import any_slope, slope
+from ..losses import slope
 from ..numerics import expansion, rng
 from ..numerics.budgets import random_slot, spread_over
 from ..numerics.compile import compiled
@@ -41,7 +41,7 @@ from ..numerics.gram import factor
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._descent import Descent, DescentRecord
+from ._descent import Descent, DescentRecord, moves
 from ._dictionary import DictionaryAlgorithm, add_counted, cheapest_slot, find_coordinates, find_residual, take_out
 from ._expansion import FIRST_CAPACITY, ask_for_room, expansion_record, room_in_file
 
@@ -231,8 +231,7 @@ def _(record, state, scratch, x, target, weight, scores):
     state.losses[0] += loss
     state.losses[1] += 1.0
     state.position[()] += 1
-    moves = loss > record.descent.threshold or record.descent.threshold == 0.0
-    if moves and weight > 0.0 and any_slope(g):
+    if weight > 0.0 and moves(record.descent, loss, g):
         expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
         close_batch(record, state, scratch)
