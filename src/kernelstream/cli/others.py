@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.models import Model, Shown, as_model
+from ..evaluate.models import Model, Shown, SklearnModel, as_model
 from ..sources import Matrix, OnlineScaling, Scaling
 from ..sources.survey import Survey
 from ..tasks import Classification
@@ -27,6 +27,11 @@ def other(name: str, found: Survey) -> Model:
     model = as_model(made, found.task)
     scaling = found.fresh_scaling()
     return model if scaling is None else _OnScaledRows(model, scaling)
+
+
+def knows_its_classes(model: Model) -> bool:
+    """Whether a model must be told all classes before it begins."""
+    return isinstance(model.model if isinstance(model, _OnScaledRows) else model, SklearnModel)
 
 
 class _OnScaledRows(Model):
