@@ -77,7 +77,7 @@ def test_the_command_of_the_readme(files, tmp_path):
     output = tmp_path / "result.json"
     done = process("run", data, "--algorithm", "fogd", *settings, "--json", output)
     assert done.returncode == 0, done.stderr
-    assert "task: binary (2 different labels: 0, 1)" in done.stderr
+    assert "task: binary (2 different labels in all 569 rows: 0, 1)" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     for word in ("fogd on data", "binary", "569", "mistake rate", "rows/s", "kernel.gamma=0.0078125"):
         assert word in done.stdout
@@ -325,9 +325,10 @@ def test_an_interrupted_run_shows_what_it_has(tmp_path):
     record = json.loads(output)
     assert record["interrupted"]
     assert 0 < record["rows"] < 200_000
-    for word in ("task: binary", "looking ahead", "mistake rate", "size 800"):
+    for word in ("task: binary (2 different labels in the first 4,096 rows: -1, 1)", "mistake rate", "size 800"):
         assert word in progress
-    assert "fogd on long (interrupted)" in table
+    for word in ("fogd on long (interrupted)", "looking ahead"):
+        assert word in table
     assert "Traceback" not in progress + table
     assert Learner.load(tmp_path / "m.ks").n_seen == record["rows"]
 
@@ -371,6 +372,8 @@ def test_version_and_help():
         "--test",
         "--runs",
         "--checkpoint",
+        "--classes",
+        "--survey",
     ):
         assert option in text
     assert "run" in call("--help").stdout

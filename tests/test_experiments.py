@@ -44,7 +44,6 @@ def test_holdout_judges_on_the_test_rows_at_each_checkpoint_and_at_the_end():
     trace = holdout(learner(), train, test, passes=2, checkpoints=[50, 400, 650])
     assert [c.rows for c in trace.checkpoints] == [50, 400, 650, 800]
     model, learned = learner(), np.concatenate([np.arange(400), np.arange(400)])
-    model.settle(X[:400])
     for checkpoint, start in zip(trace.checkpoints, (0, 50, 400, 650), strict=True):
         rows = learned[start : checkpoint.rows]
         model.learn(X[rows], y[rows])
@@ -87,7 +86,6 @@ def test_given_row_orders_are_those_of_a_plain_loop():
     traces = repeated([Repetition(SPEC, source, survey(source))], orders, jobs=1)[0]
     for k, (trace, order) in enumerate(zip(traces, orders, strict=True)):
         model = Learner(SPEC, Binary([-1.0, 1.0]), seed=k)
-        model.settle(X[order])
         assert trace.last.metrics["mistake_rate"] == np.mean(model.predict_learn(X[order], y[order]) != y[order])
     values = [trace.last.metrics["mistake_rate"] for trace in traces]
     assert summarized(traces) == {"mistake_rate": (np.mean(values), np.std(values))}

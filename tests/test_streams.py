@@ -25,6 +25,7 @@ from kernelstream.sources import (
     ChainedSource,
     Hyperplane,
     LibsvmSource,
+    Peekable,
     ReadAhead,
     Scaled,
     Shuffled,
@@ -195,8 +196,13 @@ def test_tables_whose_columns_differ_are_not_chained(tmp_path):
 
 @pytest.mark.parametrize(
     "derived",
-    [ReadAhead, lambda source: Shuffled(source, 0), lambda source: Scaled(source, fit_scaling(source, "minmax"))],
-    ids=["ReadAhead", "Shuffled", "Scaled"],
+    [
+        ReadAhead,
+        Peekable,
+        lambda source: Shuffled(source, 0),
+        lambda source: Scaled(source, fit_scaling(source, "minmax")),
+    ],
+    ids=["ReadAhead", "Peekable", "Shuffled", "Scaled"],
 )
 def test_a_derived_source_tells_what_its_source_tells(tmp_path, derived):
     path = write(tmp_path / "a.csv", b"color,x,y\nred,1,0\nred,bad,1\nblue,2,1\n")
@@ -216,7 +222,7 @@ class OnlyOnce(ArraySource):
         super().__init__(np.ones((2, 1)), [0, 1])
 
 
-# Reading ahead
+# Looking at the first rows, reading ahead
 
 
 class Slow(Source):
@@ -242,6 +248,26 @@ class Slow(Source):
 
     def progress(self):
         return self.read / 10
+
+
+def test_the_pass_after_a_peek_goes_on_from_there():
+    source = Slow()
+    first = Peekable(source)
+    assert [X.item() for X, _ in first.peek(3)] == [0, 1, 2] and source.read == 3
+    assert len(first.peek(2)) == 3 and source.read == 3, "what was looked at is not read again"
+    assert whole(first)[0].ravel().tolist() == list(range(10)) and source.closed == 1
+    assert len(whole(first)[1]) == 10 and source.closed == 2, "the pass after that is a fresh one"
+    assert len(first.peek(99)) == 10
+
+
+def test_leaving_a_pass_after_a_peek_closes_the_source():
+    source = Slow()
+    first = Peekable(source)
+    first.peek(3)
+    blocks = iter(first)
+    next(blocks)
+    blocks.close()
+    assert source.closed == 1
 
 
 @pytest.mark.parametrize("depth", [1, 2, 50])

@@ -1,4 +1,4 @@
-"""The command line: one file a command, and what they share in `options`, `opening` and `output`."""
+"""The command line: one file a command, and what they share: requests, jobs, outcomes."""
 
 from typing import Annotated
 

@@ -1,8 +1,9 @@
 """``kernelstream convert`` and ``kernelstream datasets``."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -10,34 +11,36 @@ from rich.console import Console
 from ..evaluate.interrupts import Interrupts
 from ..report import words
 from ..report.live import ProgressLine
+from ..sources import ReadAhead
 from . import options as o
-from .opening import ahead, opened, say
+from .opening import say
 
 
-@o.reads_a_source
-def convert(
-    data: o.Data,
-    out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")],
-    **reading: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ConvertRequest(o.Reading):
+    data: o.Data
+    out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")]
+
+
+@o.takes(ConvertRequest)
+def convert(request: ConvertRequest) -> None:
     """Write data in another format.
 
     LIBSVM, CSV, Parquet, Arrow, NPZ or NPY; block by block, and the file appears when it is complete.
     """
-    with o.errors_in_one_line():
-        from ..sources.writers import convert as written
+    from ..sources.writers import convert as written
 
-        o.check_writable(out)
-        file = opened(data, reading)
-        console, interrupts = Console(stderr=True), Interrupts()
-        line = ProgressLine(console, file, interrupts.check)
-        rows = 0
-        with interrupts, line:
-            rows = written(ahead(file, None) if file.restartable else file, out, on_block=line.looked_ahead)
-        if interrupts.seen:
-            say(console, f"interrupted; {out} was not written")
-            raise typer.Exit(o.INTERRUPTED)
-        say(console, f"wrote {words.count(rows)} rows to {out}", *file.notices)
+    o.check_writable(request.out)
+    file = request.opened(request.data)
+    console, interrupts = Console(stderr=True), Interrupts()
+    line = ProgressLine(console, file, interrupts.check)
+    rows = 0
+    with interrupts, line:
+        rows = written(ReadAhead(file), request.out, on_block=line.looked_ahead)
+    if interrupts.seen:
+        say(console, f"interrupted; {request.out} was not written")
+        raise typer.Exit(o.INTERRUPTED)
+    say(console, f"wrote {words.count(rows)} rows to {request.out}", *file.notices)
 
 
 def datasets(

@@ -10,9 +10,9 @@ from rich.live import Live
 
 from .. import __version__
 from ..algorithms import ALGORITHMS
+from ..evaluate.building import learner_for
 from ..evaluate.run import Trace, prequential
 from ..evaluate.settings import spec_from
-from ..learner import Learner
 from ..metrics import default_metrics
 from ..report.page import write_page
 from ..report.plots import write_curves
@@ -79,5 +79,5 @@ def _run_all(traces: list[Trace], live: Live | None) -> None:
 
             if live is not None:
                 live.update(traces_table(traces, waiting="compiling"), refresh=True)
-            learner = Learner(spec, found.task, seed=SEED, scaling=found.fresh_scaling())
+            learner = learner_for(found, spec, seed=SEED)
             traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)

@@ -1,48 +1,57 @@
-"""From what a command line names to sources, specs and learners."""
+"""From what a command line names to rows that can be learned from."""
 
-import contextlib
-import zipfile
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 
-from .. import ALGORITHMS
-from ..engine import Algorithm
-from ..evaluate.models import Model, OwnModel
-from ..evaluate.settings import spec_from
-from ..learner import Learner
-from ..metrics import Metric, metrics_from
-from ..sources import ReadAhead, Shuffled, Source, open_source
-from ..sources.survey import AUTO, Survey, survey
-from ..tasks import Task
-from .options import UNLABELLED
-from .others import other
+from ..sources import Peekable, Shuffled, Source
+from ..sources.survey import AUTO, SCALES_OF_ALL_ROWS, Survey, survey
+from .options import Learning
 
 
-def opened(data: str, reading: dict[str, Any]) -> Source:
-    """The source that DATA names, read with these options."""
-    label: Any = None if reading["label"] == UNLABELLED else reading["label"]
-    with contextlib.suppress(ValueError, TypeError):
-        label = int(label)
-    given = {name: value for name, value in reading.items() if value is not None}
-    return open_source(data, **given | {"label": label})
+class Looked(NamedTuple):
+    """What was found out about a source, in how many seconds, and its rows, in the order in which they are learned."""
+
+    found: Survey
+    seconds: float
+    rows: Source
 
 
-def ahead(source: Source, seed: int | None) -> Source:
-    """The source to learn from: read in a thread, in a random order where a seed is given."""
-    return ReadAhead(source if seed is None else Shuffled(source, seed))
+def looked(
+    request: Learning, source: Source, console: Console, on_block: Callable[[int], None], *, order: Any = None
+) -> Looked:
+    """Find out what a request leaves open, and say how the task was decided.
 
-
-def surveyed(
-    source: Source, console: Console, *, task: str, scale: str, on_block: Callable[[int], None] | None = None
-) -> Survey:
-    """What is found out in a pass ahead; says how the task was decided."""
-    found = survey(source, task=task, scale=scale, on_block=on_block)
-    if task == AUTO:
+    order: of the rows, by its seed or row by row; they come as they are when it is not given.
+    """
+    start = time.perf_counter()
+    classes = None if request.classes is None else [name.strip() for name in request.classes.split(",")]
+    rows = source if order is None else Shuffled(source, order)
+    whole = request.all_rows_for is not None
+    if whole:
+        if request.survey:
+            refuse_a_second_pass(source, "--survey")
+        if request.scale in SCALES_OF_ALL_ROWS and source.restartable:
+            say(console, f"scale: {request.scale} takes all rows, which are read once more to learn from them")
+    elif not isinstance(rows, Peekable):
+        rows = Peekable(rows)
+    found = survey(
+        source if whole else rows,
+        task=request.task,
+        scale=request.scale,
+        classes=classes,
+        all_rows=whole,
+        on_block=on_block,
+    )
+    if isinstance(order, np.ndarray) and not whole:  # which may leave rows out
+        found = replace(found, all_rows=False)
+    if request.task == AUTO:
         say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
-    return found
+    return Looked(found, time.perf_counter() - start, rows)
 
 
 def refuse_a_second_pass(source: Source, option: str) -> None:
@@ -53,83 +62,3 @@ def refuse_a_second_pass(source: Source, option: str) -> None:
 def say(console: Console, *sentences: str) -> None:
     for sentence in sentences:
         console.print(sentence, highlight=False, markup=False, soft_wrap=True)
-
-
-def learner(spec: Algorithm, found: Survey, *, seed: int, dtype: str, threads: int | None) -> Learner:
-    return Learner(
-        spec,
-        found.task,
-        seed=seed,
-        dtype=dtype,
-        grow_features=found.sparse,
-        grow_classes=found.grow_classes,
-        scaling=found.fresh_scaling(),
-        threads=threads,
-    )
-
-
-def chosen_metrics(names: str | None, task: Task) -> list[Metric] | None:
-    return None if names is None else metrics_from(names.split(","), task)
-
-
-def contestants(
-    names: Sequence[str], settings: Iterable[str], found: Survey, *, seed: int, dtype: str, threads: int | None
-) -> list[Model]:
-    """The models that ``compare`` was asked for: names of algorithms, or dotted names of classes of other libraries.
-
-    A setting belongs to every algorithm that has its parameter; ``name:parameter=value`` belongs to one.
-    """
-    own = [name for name in names if "." not in name]
-    shares = shared_settings(own, settings)
-    models: list[Model] = []
-    for name in names:
-        if name in shares:
-            spec = spec_from(name, shares[name])
-            models.append(OwnModel(learner(spec, found, seed=seed, dtype=dtype, threads=threads), name))
-        else:
-            models.append(other(name, found))
-    return models
-
-
-def algorithm_names(asked: str, task: str) -> list[str]:
-    """``a,b,c``, or ``all`` that do a task."""
-    if asked == "all":
-        return [name for name, spec in ALGORITHMS.items() if task in spec.tasks]
-    names = [name.strip() for name in asked.split(",") if name.strip()]
-    if not names:
-        raise ValueError(f"--algorithms {asked!r} names no algorithm; give some, such as fogd,nogd, or all.")
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"--algorithms names {twice} twice; name each once.")
-    return names
-
-
-def shared_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
-    """Which settings each algorithm gets."""
-    shares: dict[str, list[str]] = {name: [] for name in names}
-    for name in names:
-        spec_from(name, ())  # refuses an unknown one by name
-    for setting in settings:
-        owner, colon, rest = setting.partition(":")
-        if colon and "=" not in owner:
-            if owner not in shares:
-                raise ValueError(f"the setting {setting!r} is for {owner!r}, which is not among {', '.join(names)}.")
-            shares[owner].append(rest)
-            continue
-        parameter = setting.partition("=")[0].partition(".")[0]
-        takers = [name for name in names if hasattr(ALGORITHMS[name], parameter)]
-        if not takers:
-            raise ValueError(f"none of {', '.join(names)} has a parameter {parameter!r} (in {setting!r}).")
-        for name in takers:
-            shares[name].append(setting)
-    return shares
-
-
-def row_orders(path: str) -> list[np.ndarray]:
-    """The row orders of a .npz file: its array `perm`, an order a line."""
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is no .npz file; make one with np.savez({path!r}, perm=orders), an order a line.")
-    with np.load(path, allow_pickle=False) as file:
-        if "perm" not in file:
-            raise ValueError(f"{path} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
-        return [np.asarray(order, np.int64) for order in np.atleast_2d(file["perm"])]

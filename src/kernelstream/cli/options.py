@@ -1,4 +1,6 @@
-"""Options that several commands take, and how a command ends.
+"""Requests: the options of commands as the fields of frozen records, and how a command ends.
+
+A command that `takes` a request has an option for each of its fields; an option is added by adding the field.
 
 Exit codes: 0 done, 2 what was asked for or given cannot be used (one line on stderr says why), 130 interrupted.
 """
@@ -7,14 +9,15 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import typer
 
-from ..learner import DTYPES
+from ..sources import Source, open_source
 from ..sources.base import DEFAULT_BLOCK_ROWS
-from ..sources.survey import AUTO, SCALES, TASKS, UNSCALED
+from ..sources.survey import AUTO, SCALES, SCALES_OF_ALL_ROWS, TASKS, UNSCALED
 
 BAD_INPUT, INTERRUPTED = 2, 130
 STDOUT = "-"
@@ -25,88 +28,129 @@ Data = Annotated[
     str,
     typer.Argument(
         help="A file (LIBSVM, CSV, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a glob, - for "
-        "standard input, a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
+        "standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
     ),
 ]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter, such as kernel.gamma=0.1; repeatable."),
 ]
-TaskName = Annotated[str, typer.Option("--task", metavar="|".join(TASKS), help="auto looks at the labels.")]
-Seed = Annotated[int, typer.Option(min=0, max=_LARGEST_SEED, help="Of every random choice.")]
-Shuffle = Annotated[bool, typer.Option("--shuffle", help="Put the rows into a random order first.")]
-Scale = Annotated[
-    str, typer.Option(metavar="|".join(SCALES), help="The features; minmax and standard take a pass ahead.")
-]
-Dtype = Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the model computes in.")]
-MetricNames = Annotated[
-    str | None, typer.Option("--metrics", metavar="A,B,...", help="What to measure; the last one is the headline.")
-]
-Delay = Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Cores: all for many runs, two for one, if not given.")]
-JsonFile = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")]
-CsvFile = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write a line a run; - is stdout.")]
-MarkdownFile = Annotated[str | None, typer.Option("--markdown", metavar="FILE", help="Write a table; - is stdout.")]
-ReportFile = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE", help="Write a page with curves (HTML, self-contained).")
-]
-
-# How a source is to be read: these are added to every command that opens one, which gets them as keywords.
-_READING: dict[str, tuple[Any, Any]] = {
-    "label": (
-        Annotated[str, typer.Option(help="The label's column: a name or a position; none to predict without one.")],
-        "-1",
-    ),
-    "header": (
-        Annotated[bool | None, typer.Option("--header/--no-header", help="Whether a CSV file has one; else it shows.")],
-        None,
-    ),
-    "delimiter": (Annotated[str | None, typer.Option(help="Of a CSV file: a comma, or a tab for .tsv.")], None),
-    "zero_based": (Annotated[bool, typer.Option("--zero-based", help="A LIBSVM file counts features from 0.")], False),
-    "categorical": (
-        Annotated[
-            str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
-        ],
-        "refuse",
-    ),
-    "missing": (
-        Annotated[str, typer.Option(metavar="refuse|mean", help="Missing values: the mean of the rows before.")],
-        "refuse",
-    ),
-    "on_error": (
-        Annotated[str, typer.Option(metavar="stop|skip", help="Rows that cannot be read: skip counts them.")],
-        "stop",
-    ),
-    "format": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="libsvm|csv|parquet|arrow|npz|npy", help="Overrules the suffix; needed for - if CSV."),
-        ],
-        None,
-    ),
-    "block_rows": (Annotated[int, typer.Option(min=1, help="Rows read at a time.")], DEFAULT_BLOCK_ROWS),
-}
-
-DEFAULT_TASK, DEFAULT_SCALE, DEFAULT_DTYPE = AUTO, UNSCALED, DTYPES[0]
 
 
-def reads_a_source(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of reading; they arrive in its keyword arguments."""
-    signature = inspect.signature(command)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for name, (annotation, default) in _READING.items()
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a source is to be read. `given` names the options that stand on the command line."""
+
+    label: Annotated[
+        str, typer.Option(help="The label's column: a name or a position; none to predict without one.")
+    ] = "-1"
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file has one; else it shows.")
+    ] = None
+    delimiter: Annotated[str | None, typer.Option(help="Of a CSV file: a comma, or a tab for .tsv.")] = None
+    zero_based: Annotated[bool, typer.Option("--zero-based", help="A LIBSVM file counts features from 0.")] = False
+    categorical: Annotated[
+        str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
+    ] = "refuse"
+    missing: Annotated[
+        str, typer.Option(metavar="refuse|mean", help="Missing values: the mean of the rows before.")
+    ] = "refuse"
+    on_error: Annotated[str, typer.Option(metavar="stop|skip", help="Rows that cannot be read: skip counts them.")] = (
+        "stop"
+    )
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="libsvm|csv|parquet|arrow|npz|npy", help="Overrules the suffix; needed for - if CSV."),
+    ] = None
+    block_rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = DEFAULT_BLOCK_ROWS
+    given: frozenset[str] = frozenset()
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """The options of reading by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(Reading) if field.name != "given"}
+
+    def opened(self, data: str, *, encoding: Any = None) -> Source:
+        """The source that DATA names; categories become features as an encoding says."""
+        label: Any = None if self.label == UNLABELLED else self.label
+        with contextlib.suppress(ValueError, TypeError):
+            label = int(label)
+        options = self.reading | {"encoding": encoding}
+        return open_source(
+            data, **{name: value for name, value in options.items() if value is not None} | {"label": label}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning(Reading):
+    """What is asked of every command that learns from a source."""
+
+    data: Data
+    task: Annotated[
+        str, typer.Option(metavar="|".join(TASKS), help="auto looks at the labels of the first 4,096 rows.")
+    ] = AUTO
+    classes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="All classes there are; else those that come later are added."),
+    ] = None
+    survey: Annotated[bool, typer.Option("--survey", help="Read all rows first, to know the task and all classes.")] = (
+        False
+    )
+    seed: Annotated[int, typer.Option(min=0, max=_LARGEST_SEED, help="Of every random choice.")] = 0
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the rows into a random order first.")] = False
+    scale: Annotated[
+        str, typer.Option(metavar="|".join(SCALES), help="The features; minmax and standard read all rows first.")
+    ] = UNSCALED
+    jobs: Jobs = None
+
+    @property
+    def all_rows_for(self) -> str | None:
+        """The option for which all rows are read before learning begins."""
+        if self.scale in SCALES_OF_ALL_ROWS:
+            return f"--scale {self.scale}"
+        return "--survey" if self.survey else None
+
+
+_Request = TypeVar("_Request", bound=Reading)
+
+
+def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callable[..., None]]:
+    """Make a command of a function that is handed a request; what is wrong with it ends it with one line on stderr."""
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = {field.name: field.default for field in fields(kind)}
+    parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if defaults[name] is MISSING else defaults[name],
+            annotation=hints[name],
+        )
+        for name in _own_first(kind)
+        if get_origin(hints[name]) is Annotated
     ]
 
-    @functools.wraps(command)
-    def wrapped(*arguments: Any, **options: Any) -> None:
-        command(*arguments, **options)
+    def decorate(function: Callable[[_Request], None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def command(context: typer.Context, **options: Any) -> None:
+            sources = {name: context.get_parameter_source(name) for name in options}
+            given = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
+            with errors_in_one_line():
+                function(kind(**options, given=given))
 
-    wrapped.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in [*own, *added]}
-    del wrapped.__wrapped__
-    return wrapped
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        del command.__wrapped__
+        return command
+
+    return decorate
+
+
+def _own_first(kind: type) -> list[str]:
+    """The names of a record's fields, those that its class adds before those of the class that it extends."""
+    inherited = _own_first(kind.__base__) if kind.__base__ is not None and is_dataclass(kind.__base__) else []
+    return [field.name for field in fields(kind) if field.name not in inherited] + inherited
 
 
 @contextlib.contextmanager

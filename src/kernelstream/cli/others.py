@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.models import Model, Shown, as_model
+from ..evaluate.models import Model, Shown, SklearnModel, as_model
 from ..sources import Matrix, Scaling
 from ..sources.survey import Survey
 from ..tasks import Classification
@@ -25,8 +25,12 @@ def other(name: str, found: Survey) -> Model:
     if wrong & {base.__name__ for base in type(made).__mro__}:
         raise ValueError(f"{name} is not for a {found.task.name} task; leave it out, or set another --task.")
     model = as_model(made, found.task)
-    scaling = found.fresh_scaling()
-    return _OnScaledRows(model, scaling) if scaling.changes else model
+    return _OnScaledRows(model, found.scaling.copy()) if found.scaling.changes else model
+
+
+def knows_its_classes(model: Model) -> bool:
+    """Whether a model must be told all classes before it begins."""
+    return isinstance(model.model if isinstance(model, _OnScaledRows) else model, SklearnModel)
 
 
 class _OnScaledRows(Model):

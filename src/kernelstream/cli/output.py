@@ -1,71 +1,128 @@
-"""What a command writes when it ends: tables, JSON, CSV, Markdown, the page."""
+"""What came of a request, and what is shown and written of it: table, JSON, CSV, Markdown, the page."""
 
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from .. import __version__
+from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
-from .options import STDOUT, check_writable
+from ..report import words
+from ..report.tables import csv_table, markdown_table, run_table, traces_table
+from ..sources.survey import Survey
+from . import options as o
+from .opening import say
+from .request import Request
 
-PREQUENTIAL = "Every row was predicted before it was learned from."
 
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a request.
 
-class Outputs(NamedTuple):
-    """Where results go; STDOUT is allowed for the texts, and then the table goes to stderr."""
+    found: None when it was interrupted before it was known. looking_ahead_seconds: None when a run was resumed.
+    test, passes: the rows it was judged by instead of its own, after how many passes.
+    saved: where the model is.
+    """
 
-    json: str | None = None
-    csv: str | None = None
-    markdown: str | None = None
-    report: Path | None = None
-
-    def check(self) -> None:
-        check_writable(*self)
-        if [self.json, self.csv, self.markdown].count(STDOUT) > 1:
-            raise ValueError("only one of --json, --csv and --markdown can go to stdout (-).")
+    source: str
+    traces: Sequence[Trace]
+    interrupted: bool
+    found: Survey | None
+    looking_ahead_seconds: float | None
+    skipped: int
+    notices: tuple[str, ...]
+    test: str | None = None
+    passes: int = 1
+    saved: Path | None = None
 
     @property
-    def console(self) -> Console:
-        """Where the table is printed."""
-        return Console(stderr=STDOUT in (self.json, self.csv, self.markdown))
+    def learners(self) -> list[str]:
+        return list(dict.fromkeys(trace.algorithm for trace in self.traces))
 
-    def write(
-        self,
-        traces: Sequence[Trace],
-        record: dict[str, Any],
-        *,
-        title: str,
-        facts: dict[str, str],
-        notes: Sequence[str] = (),
-        lead: str = PREQUENTIAL,
-    ) -> None:
-        """Write what was asked for. `record` is the JSON value; the others are for the page."""
-        from ..report.tables import csv_table, markdown_table
 
-        if self.json is not None:
-            _write(self.json, json.dumps(record, indent=2, allow_nan=False) + "\n")
-        if self.csv is not None:
-            _write(self.csv, csv_table(traces))
-        if self.markdown is not None:
-            _write(self.markdown, markdown_table(traces))
-        if self.report is not None and traces:
-            from ..report.page import write_page
+def finish(request: Request, outcome: Outcome) -> None:
+    """Show and write what was asked for, and end the command with its exit code."""
+    console = Console(stderr=True)
+    if not any(trace.last.rows for trace in outcome.traces):
+        say(console, f"interrupted before the first {'run was done' if request.repeated else 'block was learned'}")
+        raise typer.Exit(o.INTERRUPTED)
+    Console(stderr=request.to_stdout).print(_table(request, outcome))
+    say(console, *(f"stopped: {trace.stopped}" for trace in outcome.traces if trace.stopped))
+    say(console, *outcome.notices)
+    if request.json_file is not None:
+        _write(request.json_file, json.dumps(_record(request, outcome), indent=2, allow_nan=False) + "\n")
+    if request.csv_file is not None:
+        _write(request.csv_file, csv_table(outcome.traces))
+    if request.markdown_file is not None:
+        _write(request.markdown_file, markdown_table(outcome.traces))
+    if request.report is not None:
+        _write_page(request.report, request, outcome)
+    if outcome.interrupted:
+        raise typer.Exit(o.INTERRUPTED)
 
-            facts = {**facts, "made with": _versions()}
-            write_page(self.report, traces, title=title, lead=lead, facts=facts, notes=notes)
+
+def _table(request: Request, outcome: Outcome) -> Table:
+    if not request.alone:
+        return traces_table(outcome.traces)
+    trace = outcome.traces[0]
+    notes = {"scale": request.scale}
+    if outcome.test is not None:
+        notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
+    if request.delay > 0:
+        notes["delay"] = f"{words.count(request.delay)} rows"
+    if outcome.looking_ahead_seconds is not None:
+        notes["looking ahead"] = words.seconds(outcome.looking_ahead_seconds)
+    if outcome.skipped > 0:
+        notes["rows skipped"] = words.count(outcome.skipped)
+    if outcome.saved is not None:
+        notes["model"] = str(outcome.saved)
+    return run_table(trace, notes, interrupted=outcome.interrupted)
+
+
+def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
+    """The JSON value."""
+    record: dict[str, Any] = {"version": __version__, "data": request.data, "scale": request.scale}
+    record |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
+    if outcome.looking_ahead_seconds is not None:
+        record["looking_ahead_seconds"] = outcome.looking_ahead_seconds
+    if outcome.found is not None:
+        record["survey"] = outcome.found.to_json() | {"all_rows_for": request.all_rows_for}
+    if outcome.test is not None:
+        record |= {"test": outcome.test, "passes": outcome.passes}
+    record["interrupted"] = outcome.interrupted
+    if request.alone:
+        return record | {"skipped": outcome.skipped} | outcome.traces[0].to_json()
+    if request.repeated and len(outcome.learners) == 1:
+        record["summary"] = {name: {"mean": mean, "sd": sd} for name, (mean, sd) in summarized(outcome.traces).items()}
+    return record | {"runs": [trace.to_json() for trace in outcome.traces]}
+
+
+def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
+    from ..report.page import write_page
+
+    names = outcome.learners
+    facts = {"data": request.data, "scale": request.scale}
+    facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
+    facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
+    facts["made with"] = (
+        f"kernelstream {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    )
+    lead = "Every row was predicted before it was learned from."
+    if outcome.test is not None:
+        lead = f"Learned from {request.data}, judged by {outcome.test}."
+    title = f"{names[0] if len(names) == 1 else f'{len(names)} learners'} on {outcome.source}"
+    write_page(path, outcome.traces, title=title, lead=lead, facts=facts, notes=outcome.notices)
 
 
 def _write(place: str, text: str) -> None:
-    if place == STDOUT:
+    if place == o.STDOUT:
         typer.echo(text, nl=False)
     else:
         Path(place).write_text(text, encoding="utf-8")
-
-
-def _versions() -> str:
-    return f"kernelstream {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"

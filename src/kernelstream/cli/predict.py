@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,43 +17,44 @@ from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
-from ..sources import Source
+from ..sources import ReadAhead, Source
 from ..tasks import Classification
 from . import options as o
-from .opening import ahead, opened, say
+from .opening import say
 
 
-@o.reads_a_source
-def predict(
-    model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote.")],
-    data: o.Data,
-    out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout.")] = o.STDOUT,
-    scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False,
+@dataclass(frozen=True, kw_only=True)
+class PredictRequest(o.Reading):
+    model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote.")]
+    data: o.Data
+    out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout.")] = o.STDOUT
+    scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write the probability of each class (logistic and softmax losses).")
-    ] = False,
-    **reading: Any,
-) -> None:
+    ] = False
+
+
+@o.takes(PredictRequest)
+def predict(request: PredictRequest) -> None:
     """Write a saved model's predictions, learning nothing.
 
     The labels in the data are only compared with. Columns of words are encoded as they were for the model.
     """
-    with o.errors_in_one_line():
-        o.check_writable(out)
-        learner, header = Learner.load_with_header(model)
-        file = opened(data, reading | {"encoding": header.get("encoding")})
-        console, interrupts = Console(stderr=True), Interrupts()
-        line = ProgressLine(console, file, interrupts.check)
-        metric = default_metrics(learner.task.name)[-1]
-        task = _Predicting(learner, metric, scores, probabilities)
-        with interrupts, line:
-            _write(out, task.lines(ahead(file, None), line))
-        found = f"{words.metric_name(metric.name)} {words.metric_value(metric.name, metric.value)} against their labels"
-        if metric.n == 0:
-            found = "not compared: they have no labels, or of another kind than the model's"
-        say(console, f"{words.count(task.rows)} rows, {found}", *file.notices)
-        if interrupts.seen:
-            raise typer.Exit(o.INTERRUPTED)
+    o.check_writable(request.out)
+    learner, header = Learner.load_with_header(request.model)
+    file = request.opened(request.data, encoding=header.get("encoding"))
+    console, interrupts = Console(stderr=True), Interrupts()
+    line = ProgressLine(console, file, interrupts.check)
+    metric = default_metrics(learner.task.name)[-1]
+    task = _Predicting(learner, metric, request.scores, request.probabilities)
+    with interrupts, line:
+        _write(request.out, task.lines(ReadAhead(file), line))
+    found = f"{words.metric_name(metric.name)} {words.metric_value(metric.name, metric.value)} against their labels"
+    if metric.n == 0:
+        found = "not compared: they have no labels, or of another kind than the model's"
+    say(console, f"{words.count(task.rows)} rows, {found}", *file.notices)
+    if interrupts.seen:
+        raise typer.Exit(o.INTERRUPTED)
 
 
 class _Predicting:

@@ -15,6 +15,7 @@ from ..metrics import Metric, default_metrics
 from ..sources import LabelledBlock, Shuffled, Source
 from ..sources.survey import Survey
 from ..tasks import Classification, Task
+from .building import learner_for
 from .interrupts import uninterrupted
 from .models import Model, as_model
 from .processes import Processes
@@ -113,17 +114,13 @@ class Repetition:
     delay: int = 0
 
     def run(self, seed: int, order: NDArray[np.int64] | None = None) -> Trace:
-        learner = Learner(
-            self.algorithm,
-            self.found.task,
-            seed=seed,
-            dtype=self.dtype,
-            grow_features=self.found.sparse,
-            scaling=self.found.fresh_scaling(),
-            threads=1,
-        )
-        rows = Shuffled(self.source, seed if order is None else order)
-        return prequential(learner, rows, metrics=self.metrics, delay=self.delay)
+        return prequential(self.learner(seed), self.rows(seed, order), metrics=self.metrics, delay=self.delay)
+
+    def learner(self, seed: int) -> Learner:
+        return learner_for(self.found, self.algorithm, seed=seed, dtype=self.dtype, threads=1)
+
+    def rows(self, seed: int, order: NDArray[np.int64] | None) -> Source:
+        return self.found.checked(Shuffled(self.source, seed if order is None else order))
 
 
 def repeated(
@@ -140,7 +137,7 @@ def repeated(
     jobs = min(available() if jobs is None else jobs, len(repetitions) * len(orders))
     if jobs > 1:
         for one in repetitions:  # compiled once here, read from the cache by the workers
-            as_model(Learner(one.algorithm, one.found.task, dtype=one.dtype)).prepare()
+            as_model(one.learner(0)).prepare()
     traces: list[list[Trace]] = []
     with Processes(_run, (repetitions, orders), jobs) as processes:
         calls = [[processes.call(i, k) for k in range(len(orders))] for i in range(len(repetitions))]

@@ -19,11 +19,12 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from ..engine.cores import available
-from ..learner import Learner
 from ..metrics import default_metrics, metrics_from
 from ..numerics.memory import one_blas_thread
 from ..sources import ArraySource, LabelledBlock, Matrix, Source
+from ..sources.survey import Survey
 from ..tasks import Task
+from .building import learner_for
 from .processes import Processes
 from .run import prequential
 from .settings import spec_from
@@ -159,8 +160,8 @@ _Answer = tuple[float, float, str]
 def _measured(work: _Work, question: _Question) -> _Answer:
     """(value, seconds, outcome) of settings on the first rows."""
     settings, rows = question
-    spec, growing = spec_from(work.algorithm, settings), issparse(work.X)
-    learner = Learner(spec, work.task, seed=work.seed, grow_features=growing, threads=1)
+    found = Survey(work.task, sparse=issparse(work.X))
+    learner = learner_for(found, spec_from(work.algorithm, settings), seed=work.seed, threads=1)
     start = time.perf_counter()
     try:
         with one_blas_thread():

@@ -17,7 +17,7 @@ from ..evaluate.run import Checkpoint, Trace
 from ..evaluate.settings import spec_from
 from ..learner import Learner
 from ..metrics import METRICS
-from ..sources import ArraySource, Shuffled
+from ..sources import ArraySource
 from ..sources.survey import Survey
 from .items import DataSet, Entrant, Item
 from .results import Cell, Result
@@ -41,10 +41,9 @@ class _Trial(Repetition):
         try:
             if self.test is None:
                 return super().run(seed, order)
-            learner = Learner(self.algorithm, self.found.task, seed=seed, dtype=self.dtype, threads=1)
-            rows = Shuffled(self.source, seed if order is None else order)
             options: dict[str, Any] = {"passes": self.passes, "checkpoints": self.checkpoints}
-            return holdout(learner, rows, self.test, metrics=self.metrics, **options)
+            rows = self.rows(seed, order)
+            return holdout(self.learner(seed), rows, self.test, metrics=self.metrics, **options)
         except FloatingPointError:
             names = [metric.name for metric in self.metrics or [METRICS[_MISTAKES]()]]
             last = Checkpoint(0, dict.fromkeys(names, math.inf), {}, math.nan, 0.0, 0, 0)
@@ -106,7 +105,7 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
     return _Trial(
         _shrunk(spec_from(entrant.algorithm, settings), len(rows.reported)),
         ArraySource(rows.X, rows.y, name=data.label),
-        Survey(rows.task, "", False, None),
+        Survey(rows.task),
         data.dtype,
         [METRICS[name]() for name in (item.risk, _metric(item)) if name],
         test=None if rows.test is None else ArraySource(*rows.test, name=f"{data.label} (test)"),
@@ -228,7 +227,7 @@ def trained(item: Item) -> Iterator[tuple[str, Learner]]:
             continue
         for entrant in (one for one in item.entrants if one.algorithm is not None):
             trial = _trial(item, entrant, data, rows, None)
-            learner = Learner(trial.algorithm, rows.task, dtype=data.dtype)
+            learner = trial.learner(0)
             for _ in range(data.passes):
                 learner.learn(rows.X[rows.reported], rows.y[rows.reported])
             yield f"{entrant.label} on {data.label}", learner

@@ -13,8 +13,8 @@ from .formats import open_file
 from .generators import GENERATED, Checkerboard, Hyperplane, Multidist, generated
 from .libsvm import LibsvmSource
 from .npz import NpzSource
-from .stdin import STDIN, StandardInput
-from .streams import ChainedSource, ReadAhead, open_files
+from .stdin import STDIN, NamedPipe, StandardInput
+from .streams import ChainedSource, Peekable, ReadAhead, open_files
 from .transform import Scaled, Shuffled, fit_scaling
 
 __all__ = [
@@ -28,8 +28,10 @@ __all__ = [
     "LibsvmSource",
     "Matrix",
     "Multidist",
+    "NamedPipe",
     "NpzSource",
     "OnlineScaling",
+    "Peekable",
     "ReadAhead",
     "Scaled",
     "Scaling",
@@ -47,7 +49,7 @@ __all__ = [
 def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> Source:
     """The source of what is named:
 
-    - ``-``: standard input, LIBSVM text unless ``format="csv"``;
+    - ``-``: standard input, LIBSVM text unless ``format="csv"``, or a named pipe;
     - a generator, ``checkerboard`` or ``checkerboard:rows=100000,seed=3``, or one of scikit-learn's bundled data sets;
     - a file, or all files of a directory or of a pattern such as ``part-*.csv``, one after the other;
     - a data set of the papers, ``cod-rna``, ``cod-rna/test`` or ``cod-rna/train+test``, where no file has that name.
@@ -60,11 +62,13 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     name = os.fspath(path)
     place = Path(name)
     if name == STDIN:
-        return StandardInput(block_rows=block_rows, **options)
+        return Peekable(StandardInput(block_rows=block_rows, **options))
     if name in BUNDLED:
         return bundled(name, block_rows=block_rows)
     if name.partition(":")[0] in GENERATED:
         return generated(name, block_rows=block_rows)
+    if place.is_fifo():
+        return Peekable(NamedPipe(place, block_rows=block_rows, **options))
     if place.is_file():
         return open_file(place, block_rows=block_rows, **options)
     if place.is_dir() or any(letter in name for letter in "*?["):

@@ -1,4 +1,4 @@
-"""Standard input as a stream: it passes once, and rows are served as they arrive.
+"""Standard input and named pipes as streams: they pass once, and rows are served as they arrive.
 
 A thread reads the bytes, because only a thread can wait for a pipe on every system and still let the reader give up
 waiting. Text is parsed when a good piece has come, or when the first of it is 0.2 seconds old and nothing more waits.
@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, Source, SourceError, one_of
+from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, Source, SourceError, one_of, stem
 from .columns import ColumnOptions
 from .delimited import DelimitedSource
-from .formats import open_file
+from .formats import delimiter_of, format_of, open_file
 from .libsvm import LibsvmSource
 
 STDIN = "-"
@@ -40,38 +40,38 @@ class StandardInput(Source):
     restartable = False
 
     def __init__(self, *, format: str = "libsvm", block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any):
-        one_of(format, _FORMATS, "the format of standard input")
+        self._begin(_PLACE, format, block_rows, options)
+
+    def _begin(self, place: Path, form: str, block_rows: int, options: dict[str, Any]) -> None:
+        one_of(form, _FORMATS, f"the format of {place}")
         unknown = set(options) - set(inspect.signature(open_file).parameters)
         if unknown:
             raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
         # None asks for the default, but of a label it says that there is none.
         options = {name: value for name, value in options.items() if value is not None or name == "label"}
         self._text: FileSource
-        if format == "csv":
+        if form == "csv":
             columns = ColumnOptions(**_asked_by(ColumnOptions, options))
             options = _asked_by(DelimitedSource, options)
-            self._text = _PipedDelimited(_PLACE, block_rows=block_rows, columns=columns, **options)
+            self._text = _PipedDelimited(place, block_rows=block_rows, columns=columns, **options)
         else:
-            self._text = _PipedLibsvm(_PLACE, block_rows=block_rows, **_asked_by(LibsvmSource, options))
-        self.name = str(_PLACE)
-        self._blocks: Iterator[LabelledBlock] | None = None
-        self._peeked: list[LabelledBlock] = []
+            self._text = _PipedLibsvm(place, block_rows=block_rows, **_asked_by(LibsvmSource, options))
+        self.name = str(place)
         self._passed = False
 
-    def peek(self, n_rows: int) -> list[LabelledBlock]:
-        """The first blocks, as many as hold `n_rows` rows; the pass will begin with them."""
-        self._check_unread()
-        while sum(len(y) for _, y in self._peeked) < n_rows:
-            block = self._next()
-            if block is None:
-                break
-            self._peeked.append(block)
-        return list(self._peeked)
-
     def __iter__(self) -> Iterator[LabelledBlock]:
-        self._check_unread()
+        if self._passed:
+            raise SourceError("it can be read only once; save it to a file and open that", path=self._text.path)
         self._passed = True
-        return self._pass()
+        return iter(self._text)
+
+    @property
+    def skipped(self) -> int:  # type: ignore[override]
+        return self._text.skipped
+
+    @property
+    def notices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self._text.notices
 
     @property
     def encoding(self) -> Any:
@@ -80,31 +80,29 @@ class StandardInput(Source):
     def progress(self) -> float | None:
         return None
 
-    def _check_unread(self) -> None:
-        if self._passed:
-            raise SourceError("it can be read only once; save it to a file and open that", path=_PLACE)
 
-    def _pass(self) -> Iterator[LabelledBlock]:
-        while self._peeked:
-            yield self._peeked.pop(0)
-        while (block := self._next()) is not None:
-            yield block
+class NamedPipe(StandardInput):
+    """The same from a named pipe, whose suffix says the format unless `format` does."""
 
-    def _next(self) -> LabelledBlock | None:
-        if self._blocks is None:
-            self._blocks = iter(self._text)
-        try:
-            return next(self._blocks, None)
-        finally:
-            self.skipped, self.notices = self._text.skipped, self._text.notices
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+        **options: Any,
+    ):
+        options["delimiter"] = options.get("delimiter") or delimiter_of(path)
+        self._begin(Path(path), format_of(path) if format is None else format, block_rows, options)
+        self.name = stem(Path(path))
 
 
 class _Piped(FileSource):
-    """What makes the source of a file read standard input instead."""
+    """What makes the source of a file read standard input or a pipe instead."""
 
     def __init__(self, path: str | os.PathLike[str], **options: Any):
         super().__init__(path, **options)
-        self._pipe = _Pipe()
+        self._pipe = _Pipe(self.path)
 
     def _located(self, path: str | os.PathLike[str]) -> Path:
         return Path(path)
@@ -154,9 +152,10 @@ def _asked_by(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, An
 
 
 class _Pipe:
-    """The bytes of standard input, which a thread reads a little ahead."""
+    """The bytes of standard input or of a named pipe, which a thread reads a little ahead."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Path) -> None:
+        self._place = place
         self._chunks: queue.Queue[bytes | Exception] = queue.Queue(_CHUNKS_AHEAD)
         self._thread: threading.Thread | None = None
         self._text = b""
@@ -203,22 +202,24 @@ class _Pipe:
     def _receive(self) -> None:
         """The thread."""
         try:
-            with _decompressed(_raw_stdin()) as stream:
+            with _raw(self._place) as raw, _decompressed(raw) as stream:
                 while chunk := stream.read1(_CHUNK_BYTES):
                     self._chunks.put(chunk)
             self._chunks.put(b"")
         except Exception as error:
             what = f"it cannot be read ({error}); if it is compressed, it is damaged"
-            self._chunks.put(SourceError(what, path=_PLACE))
+            self._chunks.put(SourceError(what, path=self._place))
 
 
-def _raw_stdin() -> Any:
-    """Standard input without its buffer, whose lock a waiting thread would hold when the process ends."""
+def _raw(place: Path) -> Any:
+    """A pipe, or standard input without its buffer, whose lock a waiting thread would hold when the process ends."""
+    if place != _PLACE:
+        return open(place, "rb", buffering=0)
     try:
         return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     except (AttributeError, OSError, ValueError):
         # Somebody has put an object in its place.
-        return sys.stdin.buffer
+        return contextlib.nullcontext(sys.stdin.buffer)
 
 
 class _Prefixed(io.RawIOBase):

@@ -1,4 +1,4 @@
-"""Several sources as one stream, and a source whose next blocks are read while the consumer works on this one."""
+"""Several sources as one stream, one whose first rows can be looked at, and one that is read ahead of its consumer."""
 
 import glob
 import os
@@ -107,6 +107,44 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     return ChainedSource([open_file(path, block_rows=block_rows, **options) for path in paths], name=name)
 
 
+class Peekable(DerivedSource):
+    """The same blocks, of which the first can be looked at before they pass: the next pass goes on from there."""
+
+    def __init__(self, source: Source):
+        super().__init__(source)
+        self._peeked: list[LabelledBlock] = []
+        self._blocks: Iterator[LabelledBlock] | None = None
+
+    def peek(self, n_rows: int) -> list[LabelledBlock]:
+        """The first blocks, as many as hold `n_rows` rows; all of them when there are fewer rows."""
+        if self._blocks is None:
+            self._blocks = iter(self.source)
+        while sum(len(y) for _, y in self._peeked) < n_rows and (block := next(self._blocks, None)) is not None:
+            self._peeked.append(block)
+        return list(self._peeked)
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        peeked, blocks = self._peeked, self._blocks
+        self._peeked, self._blocks = [], None
+        return iter(self.source) if blocks is None else _going_on(peeked, blocks)
+
+
+def _going_on(peeked: list[LabelledBlock], blocks: Iterator[LabelledBlock]) -> Iterator[LabelledBlock]:
+    """The blocks that were looked at, and those behind them."""
+    try:
+        while peeked:
+            yield peeked.pop(0)
+        yield from blocks
+    finally:
+        _close(blocks)
+
+
+def _close(blocks: Iterator[LabelledBlock]) -> None:
+    """End a pass: a generator holds its file open until it is closed."""
+    if hasattr(blocks, "close"):
+        blocks.close()
+
+
 class ReadAhead(DerivedSource):
     """The same blocks, of which up to `depth` are read ahead of the consumer by a helper (`cores.ask`).
 
@@ -157,9 +195,7 @@ class ReadAhead(DerivedSource):
         finally:
             left = True
             wait([job for job in jobs if not job.cancel()])
-            # A generator holds its file open until it is closed.
-            if hasattr(blocks, "close"):
-                blocks.close()
+            _close(blocks)
 
     def progress(self) -> float | None:
         return self._served.progress

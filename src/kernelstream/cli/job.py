@@ -1,0 +1,197 @@
+"""A request being carried out: one pass, train and test, or many row orders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from ..evaluate.building import learner_for
+from ..evaluate.experiments import Repetition, holdout, repeated
+from ..evaluate.interrupts import Interrupts
+from ..evaluate.models import Model, OwnModel
+from ..evaluate.run import Run, Trace, follow
+from ..learner import Learner, OnlineLearner
+from ..report.live import ProgressLine
+from ..sources import LabelledBlock, ReadAhead, Shuffled, Source
+from ..sources.survey import Survey
+from .opening import looked, refuse_a_second_pass, say
+from .options import Reading
+from .others import knows_its_classes, other
+from .output import Outcome
+from .request import Request
+
+
+class Kept(NamedTuple):
+    """The file in which a run is kept on its way; `asked` is what it must have been begun with to be resumed."""
+
+    path: Path
+    every: int
+    resume: bool
+    asked: dict[str, Any]
+
+    def resumed(self) -> "_Resumed | None":
+        if not (self.resume and self.path.exists()):
+            return None
+        model, header = Learner.load_with_header(self.path)
+        if "run" not in header or "asked" not in header:
+            raise ValueError(f"{self.path} is a model, but not a checkpoint of a run; begin without --resume.")
+        for name, value in self.asked.items():
+            before = header["asked"].get(name)
+            if before != value:
+                raise ValueError(f"{self.path} was begun with {name} {before!r}, not {value!r}; resume it with that.")
+        return _Resumed(model, header["run"], Survey.from_json(header["survey"]))
+
+    def keep(self, model: OnlineLearner, run: Run, found: Survey, encoding: Any) -> None:
+        # At the end, rows that waited for their labels are learned: a run that went on would do so again.
+        ended = run.delay > 0 and model.n_seen == run.rows
+        if run.rows > 0 and not ended:
+            model.save(self.path, run=run.state(), asked=self.asked, survey=found.to_json(), encoding=encoding)
+
+
+class _Resumed(NamedTuple):
+    """What a run goes on with."""
+
+    learner: Learner
+    state: dict[str, Any]
+    found: Survey
+
+
+class Job:
+    """One call of `run` or `compare`. `models` are those that learn."""
+
+    def __init__(self, request: Request):
+        self.request = request
+        self.file = request.opened(request.data)
+        self.models: list[Model] = []
+        self._console, self._interrupts = Console(stderr=True), Interrupts()
+        self._line = ProgressLine(self._console, self.file, self._interrupts.check)
+        self._found: Survey | None = None
+        self._looking_ahead_seconds: float | None = None
+
+    def stream(self, kept: Kept | None = None) -> Outcome:
+        """One pass with all learners side by side, from the start or from a checkpoint of the one that there is."""
+        request = self.request
+        with self._interrupts, self._line:
+            resumed = None if kept is None else kept.resumed()
+            if resumed is None:
+                rows = self._rows()
+            else:
+                resumed.learner.threads = request.jobs
+                self.models, self._found = [OwnModel(resumed.learner)], resumed.found
+                rows = self._found.checked(Shuffled(self.file, request.seed) if request.shuffle else self.file)
+            source = ReadAhead(rows)
+            runs = [
+                Run(
+                    model,
+                    source,
+                    metrics=request.judges(model.task),
+                    delay=request.delay,
+                    every=None if kept is None else kept.every,
+                    on_mark=lambda run: self._keep(kept, run),
+                )
+                for model in self.models
+            ]
+            if resumed is not None and kept is not None:
+                runs[0].restore(resumed.state)
+                say(self._console, f"resumed after {runs[0].rows:,} rows from {kept.path}")
+            on_block = self._line.learning(source)
+            self._line.traces = [run.trace for run in runs]
+            try:
+                follow(runs, source, on_block=on_block)
+            finally:
+                if self._interrupts.seen:
+                    self._keep(kept, runs[0])
+            self._keep(kept, runs[0])
+        return self._outcome(self._line.traces)
+
+    def train_and_test(self, test: str, passes: int) -> Outcome:
+        """Learn from one source and be judged by another."""
+        if passes > 1:
+            refuse_a_second_pass(self.file, f"--passes {passes}")
+        judged = _TestRows(test, self.file, self.request)
+        with self._interrupts, self._line:
+            source = ReadAhead(self._rows())
+            model = self.models[0]
+            metrics = self.request.judges(model.task)
+            on_block = self._line.learning(source)
+            holdout(model, source, judged, metrics=metrics, passes=passes, on_block=on_block)
+        return self._outcome(self._line.traces, test=test, passes=passes)
+
+    def repeat(self) -> Outcome:
+        """Every learner over many row orders."""
+        request = self.request
+        refuse_a_second_pass(self.file, "--orders" if request.runs is None else "--runs")
+        traces: list[Trace] = []
+        with self._interrupts, self._line:
+            orders = request.row_orders()
+            found, _ = self._look(orders[0])
+            metrics = request.judges(found.task)
+            each = []
+            for name, spec in request.specs(found.task.name).items():
+                if spec is None:
+                    raise ValueError(
+                        f"--runs repeats our own algorithms only, and {name} is none; leave one of them out."
+                    )
+                each.append(Repetition(spec, self.file, found, request.dtype, metrics, request.delay))
+            show = self._line.learning(self.file)
+
+            def finished(trace: Trace) -> None:
+                traces.append(trace)
+                show(trace)
+
+            repeated(each, orders, jobs=request.jobs, on_run=finished)
+        return self._outcome(traces)
+
+    def save(self, path: Path | None) -> None:
+        """Write the model, if it has learned anything."""
+        for model in self.models:
+            if path is not None and isinstance(model, OwnModel) and model.learner.n_seen > 0:
+                model.learner.save(path, encoding=self.file.encoding)
+
+    def _look(self, order: Any) -> tuple[Survey, Source]:
+        self._found, self._looking_ahead_seconds, rows = looked(
+            self.request, self.file, self._console, self._line.looked_ahead, order=order
+        )
+        return self._found, rows
+
+    def _rows(self) -> Source:
+        """The rows to learn from, for which the models are made."""
+        request = self.request
+        found, rows = self._look(request.seed if request.shuffle else None)
+        common: dict[str, Any] = {"seed": request.seed, "dtype": request.dtype, "threads": request.jobs}
+        self.models = [
+            other(name, found) if spec is None else OwnModel(learner_for(found, spec, **common), name)
+            for name, spec in request.specs(found.task.name).items()
+        ]
+        return found.checked(rows, growing=not any(knows_its_classes(model) for model in self.models))
+
+    def _keep(self, kept: Kept | None, run: Run) -> None:
+        if kept is not None and self._found is not None and isinstance(run.model, OwnModel):
+            kept.keep(run.model.learner, run, self._found, self.file.encoding)
+
+    def _outcome(self, traces: list[Trace], **judged: Any) -> Outcome:
+        return Outcome(
+            source=self.file.name,
+            traces=traces,
+            interrupted=self._interrupts.seen,
+            found=self._found,
+            looking_ahead_seconds=self._looking_ahead_seconds,
+            skipped=self.file.skipped,
+            notices=self.file.notices,
+            **judged,
+        )
+
+
+class _TestRows(Source):
+    """The rows to be judged by, with the categories that training has met when they are read."""
+
+    def __init__(self, data: str, trained_on: Source, reading: Reading):
+        self.data, self.trained_on, self.reading = data, trained_on, reading
+        self.name = reading.opened(data).name  # which refuses now what cannot be opened
+
+    def __iter__(self) -> Iterator[LabelledBlock]:
+        return iter(ReadAhead(self.reading.opened(self.data, encoding=self.trained_on.encoding)))
+
+    def progress(self) -> float | None:
+        return None

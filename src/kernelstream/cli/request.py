@@ -1,0 +1,222 @@
+"""What `run` and `compare` are asked for."""
+
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from .. import ALGORITHMS, __version__
+from ..engine import Algorithm
+from ..evaluate.settings import spec_from
+from ..learner import DTYPES
+from ..metrics import Metric, metrics_from
+from ..tasks import Task
+from . import options as o
+
+# The options that a configuration file can stand for, besides the settings.
+_CONFIGURED = ("algorithm", "task", "scale", "seed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(o.Learning):
+    """What both are asked for."""
+
+    dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the model computes in.")] = DTYPES[0]
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", metavar="A,B,...", help="What to measure; the last one is the headline.")
+    ] = None
+    delay: Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")] = 0
+    runs: Annotated[int | None, typer.Option(min=1, help="Repeat over so many random orders, on all cores.")] = None
+    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")] = (
+        None
+    )
+    csv_file: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write a line a run; - is stdout.")] = (
+        None
+    )
+    markdown_file: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write a table; - is stdout.")
+    ] = None
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Write a page with curves (HTML, self-contained).")
+    ] = None
+
+    def specs(self, task: str) -> dict[str, Algorithm | None]:
+        """The learners by their names, for a task; a class of another library has no spec."""
+        raise NotImplementedError
+
+    @property
+    def repeated(self) -> bool:
+        """Whether the rows are learned in several orders."""
+        return self.runs is not None
+
+    @property
+    def alone(self) -> bool:
+        """Whether the result is one run, not a list of them."""
+        return False
+
+    def row_orders(self) -> list[Any]:
+        """The orders in which the rows are learned, by their seeds or row by row."""
+        return list(range(self.seed, self.seed + (self.runs or 1)))
+
+    def judges(self, task: Task) -> list[Metric] | None:
+        return None if self.metrics is None else metrics_from(self.metrics.split(","), task)
+
+    @property
+    def to_stdout(self) -> bool:
+        return o.STDOUT in (self.json_file, self.csv_file, self.markdown_file)
+
+    def check(self) -> None:
+        """Refuse what cannot be written, and options that do not go together."""
+        texts = [self.json_file, self.csv_file, self.markdown_file]
+        o.check_writable(*texts, self.report)
+        if texts.count(o.STDOUT) > 1:
+            raise ValueError("only one of --json, --csv and --markdown can go to stdout (-).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest(Request):
+    algorithms: Annotated[
+        str,
+        typer.Option(
+            metavar="A,B,...|all",
+            help="Names of `kernelstream algorithms`, or other libraries' classes: sklearn.linear_model.SGDClassifier.",
+        ),
+    ] = "fogd,nogd,rbp,bogd++,avm,bpa-s"
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[NAME:]PARAMETER=VALUE",
+            help="For every algorithm that has the parameter, or for the one named; repeatable.",
+        ),
+    ] = None
+
+    def specs(self, task: str) -> dict[str, Algorithm | None]:
+        names = self._names(task)
+        shares = _shared([name for name in names if "." not in name], self.settings or ())
+        return {name: spec_from(name, shares[name]) if name in shares else None for name in names}
+
+    def _names(self, task: str) -> list[str]:
+        if self.algorithms == "all":
+            return [name for name, spec in ALGORITHMS.items() if task in spec.tasks]
+        names = [name.strip() for name in self.algorithms.split(",") if name.strip()]
+        if not names:
+            raise ValueError(
+                f"--algorithms {self.algorithms!r} names no algorithm; give some, such as fogd,nogd, or all."
+            )
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"--algorithms names {twice} twice; name each once.")
+        return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(Request):
+    algorithm: Annotated[str, typer.Option(help="What learns; `kernelstream algorithms` lists all.")] = "fogd"
+    settings: o.Settings = None
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file as `tune` writes it; other options overrule it.")
+    ] = None
+    test: Annotated[str | None, typer.Option(metavar="DATA", help="Judge by these rows instead.")] = None
+    passes: Annotated[int, typer.Option(min=1, help="Over the data, with --test.")] = 1
+    orders: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Repeat over the row orders `perm` of a .npz file.")
+    ] = None
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model.")] = None
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep model and numbers in a file on the way.")
+    ] = None
+    every: Annotated[int, typer.Option(min=1, metavar="N", help="Rows between two checkpoints.")] = 100_000
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from --checkpoint, or begin if there is none yet.")
+    ] = False
+
+    @property
+    def spec(self) -> Algorithm:
+        return spec_from(self.algorithm, self.settings or ())
+
+    def specs(self, task: str) -> dict[str, Algorithm | None]:
+        return {self.algorithm: self.spec}
+
+    @property
+    def repeated(self) -> bool:
+        return self.runs is not None or self.orders is not None
+
+    @property
+    def alone(self) -> bool:
+        return not self.repeated
+
+    def row_orders(self) -> list[Any]:
+        return super().row_orders() if self.orders is None else _orders_in(self.orders)[: self.runs]
+
+    def check(self) -> None:
+        super().check()
+        o.check_writable(self.save, self.checkpoint)
+        spec_from(self.algorithm, self.settings or ())  # refuses settings that make no sense
+        if self.resume and self.checkpoint is None:
+            raise ValueError("--resume needs --checkpoint FILE, the file to go on from.")
+        single = [name for name in ("checkpoint", "save", "test") if getattr(self, name) is not None]
+        if self.repeated and single:
+            raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
+        if self.passes > 1 and self.test is None:
+            raise ValueError(f"--passes {self.passes} goes with --test; a stream has one pass.")
+        if self.test is not None and (self.checkpoint is not None or self.delay > 0):
+            raise ValueError("--test goes with neither --checkpoint nor --delay; leave one of them out.")
+
+    def configured(self) -> "RunRequest":
+        """The request with what its configuration file says, where the command line does not."""
+        if self.config is None:
+            return self
+        from ..evaluate.tune import read_config
+
+        config = read_config(self.config)
+        taken = {name: config[name] for name in _CONFIGURED if name in config and name not in self.given}
+        merged = replace(self, **taken)
+        if merged.algorithm != config.get("algorithm", merged.algorithm):
+            return merged
+        named = {setting.partition("=")[0] for setting in self.settings or ()}
+        kept = [setting for setting in config.get("set", ()) if setting.partition("=")[0] not in named]
+        return replace(merged, settings=[*kept, *(self.settings or ())])
+
+    def decisive(self) -> dict[str, Any]:
+        """All that decides what a run learns; a checkpoint can be resumed when it is the same."""
+        names = ("data", "task", "classes", "survey", "seed", "scale", "shuffle", "dtype", "delay", "metrics")
+        reading = {name: value for name, value in self.reading.items() if name != "block_rows"}
+        asked = {"version": __version__, "algorithm": self.spec.to_json()}
+        return asked | {name: getattr(self, name) for name in names} | reading
+
+
+def _shared(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
+    """Which settings each algorithm gets: every one that has its parameter, or the one in ``name:parameter=value``."""
+    shares: dict[str, list[str]] = {name: [] for name in names}
+    for name in names:
+        spec_from(name, ())  # refuses an unknown one by name
+    for setting in settings:
+        owner, colon, rest = setting.partition(":")
+        if colon and "=" not in owner:
+            if owner not in shares:
+                raise ValueError(f"the setting {setting!r} is for {owner!r}, which is not among {', '.join(names)}.")
+            shares[owner].append(rest)
+            continue
+        parameter = setting.partition("=")[0].partition(".")[0]
+        takers = [name for name in names if hasattr(ALGORITHMS[name], parameter)]
+        if not takers:
+            raise ValueError(f"none of {', '.join(names)} has a parameter {parameter!r} (in {setting!r}).")
+        for name in takers:
+            shares[name].append(setting)
+    return shares
+
+
+def _orders_in(path: Path) -> list[np.ndarray]:
+    """The row orders of a .npz file: its array `perm`, an order a line."""
+    name = str(path)
+    if not zipfile.is_zipfile(name):
+        raise ValueError(f"{name} is no .npz file; make one with np.savez({name!r}, perm=orders), an order a line.")
+    with np.load(name, allow_pickle=False) as file:
+        if "perm" not in file:
+            raise ValueError(f"{name} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
+        return [np.asarray(order, np.int64) for order in np.atleast_2d(file["perm"])]
