@@ -208,7 +208,7 @@ def test_the_projected_squared_loss_equals_the_reference(kernel, regularization,
     spec = AVM(kernel=kernel, loss="squared", regularization=regularization, coverage=WIDE, output=output)
     learner = Learner(spec, Regression(), dtype="float64")
     shown = learner.learn(X, 3.0 * y)
-    expected, size = reference.run(spec, reference_losses.of(reference.Squared(), REGRESSION), X, 3.0 * y, 1, 0)
+    expected, size = reference.learn(spec, reference_losses.of(reference.Squared(), REGRESSION), X, 3.0 * y, 1, 0)
     assert np.abs(shown - expected).max() <= ROUNDING["float64"] * max(1.0, np.abs(expected).max())
     assert learner.size == size
 

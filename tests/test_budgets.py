@@ -31,12 +31,12 @@ from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.algorithms import equals_its_reference
 from kernelstream.laws.cases import Case
 from kernelstream.laws.examples import stream
-from kernelstream.numerics.budgets import best_partner, merge_pair, project_out
+from kernelstream.numerics.budgets import best_partner, fuse_pair, project_out
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.expansion import from_points, kernel_row, kernel_values, stored
 from kernelstream.numerics.gram import factor, gram_matrix
 from kernelstream.numerics.pairs import best_h, table
-from kernelstream.numerics.rows import spread
+from kernelstream.numerics.rows import dense_row
 from kernelstream.reference.kernels import matrix
 
 X, Y = load_breast_cancer(return_X_y=True)
@@ -125,7 +125,7 @@ def _kernel_row(kernel, f, i, room, row):
 
 def gram_of(kernel, f):
     """The kernel values of the stored points in their precision, nothing on the diagonal."""
-    row, room, n = kernel_row(f), spread(*f.points.shape[:1], f.points.dtype), int(f.size)
+    row, room, n = kernel_row(f), dense_row(*f.points.shape[:1], f.points.dtype), int(f.size)
     gram = np.zeros((n, n), f.points.dtype)
     for i in range(n):
         _kernel_row(kernel.lower(f.points.dtype), f, i, room, row)
@@ -189,7 +189,7 @@ def test_norma_equals_its_reference_also_where_its_scale_is_multiplied_in(regula
     equals_its_reference(case)
     learner = case.learner()
     learner.learn(*stream(task))
-    assert learner._state.scale > (1.0 - regularization) ** N_ROWS, "it was multiplied in"
+    assert learner._state.multiplier > (1.0 - regularization) ** N_ROWS, "it was multiplied in"
 
 
 # Forgetron.
@@ -234,7 +234,7 @@ def _best_h(log_k, mm, nn, mn):
 
 @compiled
 def _merge(kernel, f, m, n, row):
-    return merge_pair(kernel, f, m, n, row)
+    return fuse_pair(kernel, f, m, n, row)
 
 
 @compiled

@@ -79,7 +79,7 @@ def test_several_cold_processes_share_one_cache_without_harm(scores, tmp_path):
     errors = [job.communicate()[1] for job in jobs]
     assert [job.returncode for job in jobs] == [0, 0, 0, 0], errors
     assert all(np.array_equal(np.load(out), scores[:2]) for out in outs)
-    warm = run(ONE + "\nfrom kernelstream.engine import run; print(sum(run.stats.cache_misses.values()))",
+    warm = run(ONE + "\nfrom kernelstream.engine import learn_rows; print(sum(learn_rows.stats.cache_misses.values()))",
                tmp_path / "w.npy", KERNELSTREAM_CACHE=str(tmp_path / "cache"))  # fmt: skip
     assert warm.stdout.strip() == "0", warm.stderr
 

@@ -120,19 +120,19 @@ def test_halts_are_heeded_before_the_next_row(capacity, threads, monkeypatch):
 
 
 class Rows:
-    """What `in_turn` did, on desks that only count."""
+    """What `in_turn` did, on scratches that only count."""
 
     def __init__(self, n, rows=10):
-        self.desks = [SimpleNamespace(common=SimpleNamespace(chunk=rows)) for _ in range(n)]
+        self.scratches = [SimpleNamespace(common=SimpleNamespace(chunk=rows)) for _ in range(n)]
         self.lifted, self.learned, self.fails = [], [], {}
 
-    def lift(self, desk, start, stop):
-        desk.holds = (start, stop)
+    def lift(self, scratch, start, stop):
+        scratch.holds = (start, stop)
         self.lifted.append(start)
         self.fail("lift", start)
 
-    def learn(self, desk, start, stop):
-        assert desk.holds == (start, stop)
+    def learn(self, scratch, start, stop):
+        assert scratch.holds == (start, stop)
         self.fail("learn", start)
         self.learned.append((start, stop))
         return start != self.fails.get("end")
@@ -143,7 +143,7 @@ class Rows:
 
     def run(self, start, stop, **fails):
         self.fails = fails
-        cores.in_turn(self.lift, self.learn, self.desks, start, stop)
+        cores.in_turn(self.lift, self.learn, self.scratches, start, stop)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])
@@ -187,9 +187,9 @@ def test_a_slow_thread_is_left_fewer_chunks():
     rows, slow = Rows(2), []
     lift = rows.lift
 
-    def slower(desk, start, stop):
-        lift(desk, start, stop)
-        if desk is rows.desks[1]:
+    def slower(scratch, start, stop):
+        lift(scratch, start, stop)
+        if scratch is rows.scratches[1]:
             slow.append(start)
             time.sleep(0.01)
 

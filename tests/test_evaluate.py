@@ -13,9 +13,10 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import ALGORITHMS, FOGD, Binary, Learner, Multiclass, Regression, make
+from kernelstream.engine.opening import LAST
 from kernelstream.evaluate import run as evaluate_run
 from kernelstream.evaluate.models import OwnModel
-from kernelstream.evaluate.run import SETTLING_ROWS, prequential, spaced_rows
+from kernelstream.evaluate.run import prequential, spaced_rows
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import MSE, RMSE, Metric, MistakeRate
@@ -118,19 +119,19 @@ def without_seconds(trace):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_trace_does_not_depend_on_the_blocks_though_gamma_is_settled_from_data(algorithm):
     task = TASKS[ALGORITHMS[algorithm].tasks[0]]
-    X, y = stream(task.name, SETTLING_ROWS + 500)
-    X[SETTLING_ROWS:] *= 9
+    X, y = stream(task.name, LAST + 500)
+    X[LAST:] *= 9
     records = []
-    for block_rows in (100, SETTLING_ROWS + 50, 10**6):
+    for block_rows in (100, LAST + 50, 10**6):
         source = ArraySource(X, y, block_rows=block_rows)
         records.append(without_seconds(prequential(Learner(algorithm, task), source)))
     assert records[0] == records[1] == records[2]
-    assert records[0]["parameters"]["kernel.gamma"] == pytest.approx(1 / (4 * X[:SETTLING_ROWS].var()))
+    assert records[0]["parameters"]["kernel.gamma"] == pytest.approx(1 / (4 * X[:LAST].var()))
 
 
 def test_a_trace_of_widening_sparse_rows_does_not_depend_on_the_blocks():
-    X, y = stream("binary", SETTLING_ROWS + 300, width=9)
-    X[:SETTLING_ROWS, 6:] = 0
+    X, y = stream("binary", LAST + 300, width=9)
+    X[:LAST, 6:] = 0
     X = sp.csr_array(X)
 
     class Widening(ArraySource):
@@ -147,8 +148,8 @@ def test_a_trace_of_widening_sparse_rows_does_not_depend_on_the_blocks():
         trace = prequential(model, Widening(X, y, block_rows=block_rows))
         return trace.parameters, [(c.rows, c.metrics, c.window, c.size) for c in trace.checkpoints]
 
-    assert record(50) == record(SETTLING_ROWS + 1) == record(10**6)
-    assert record(10**6)[0]["kernel.gamma"] == pytest.approx(1 / (6 * X[:SETTLING_ROWS, :6].toarray().var()))
+    assert record(50) == record(LAST + 1) == record(10**6)
+    assert record(10**6)[0]["kernel.gamma"] == pytest.approx(1 / (6 * X[:LAST, :6].toarray().var()))
 
 
 def test_checkpoints_are_where_they_were_asked_for_and_windows_add_up():
@@ -200,7 +201,7 @@ def test_compiling_reading_and_learning_are_timed_apart(monkeypatch):
                 yield block
 
     class Slower(OwnModel):
-        def prepare(self, **late):
+        def warm_up(self, **late):
             clock.now += 1000.0
 
         def learn(self, X, y, kinds):

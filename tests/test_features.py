@@ -54,7 +54,7 @@ def mnist(data_directory):
 def test_compiled_equals_the_explicit_matrix(width, n_components):
     X, y = rows(30, width)
     spec = replace(SPEC, n_components=n_components)
-    expected, _ = reference.run(spec, reference_losses.of(Hinge(), "binary"), X, y, 1, 4)
+    expected, _ = reference.learn(spec, reference_losses.of(Hinge(), "binary"), X, y, 1, 4)
     np.testing.assert_allclose(learner(spec).learn(X, y), expected, atol=ROUNDING["float64"])
 
 
@@ -211,6 +211,6 @@ def test_a_wider_map_holds_the_narrower_and_a_widened_one_is_the_wide(kind, n_co
     lift = kind(Gaussian(gamma=1.0), n_components)
     shapes = [Shape(width, 1, 2, np.dtype("f8")) for width in (5, 1500)]
     narrow, wide = (lift.map(shape) for shape in shapes)
-    for part, whole, later in zip(narrow[:-1], wide[:-1], lift.widened(narrow, shapes[1])[:-1], strict=True):
+    for part, whole, later in zip(narrow[:-1], wide[:-1], lift.grown(narrow, shapes[1])[:-1], strict=True):
         assert np.array_equal(part, whole[: len(part)])
         assert np.array_equal(later, whole)

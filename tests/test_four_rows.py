@@ -10,7 +10,7 @@ from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import adjusted, stream
 from kernelstream.numerics.compile import compiled
-from kernelstream.numerics.rows import complete_row, spread
+from kernelstream.numerics.rows import complete_row, dense_row
 from kernelstream.numerics.tiles import TILE, four_metrics, kernel_tile, metric_column
 from kernelstream.tasks import BINARY
 
@@ -48,10 +48,10 @@ def test_four_rows_and_one_row_and_one_point_give_the_same_bits(kernel, dtype):
             together, alone = np.full((4, n), np.nan, dtype), np.full((4, n), np.nan, dtype)
             _four(record, X.reshape(-1), points, cut, together)
             for x, row in zip(X, alone, strict=True):
-                desk = spread(d, dtype)
-                desk.values[:] = x
+                scratch = dense_row(d, dtype)
+                scratch.values[:] = x
                 for lo in range(0, n, TILE):
-                    _one(plain, complete_row(desk), points, np.zeros(n), lo, row[lo : lo + TILE], np.zeros(TILE))
+                    _one(plain, complete_row(scratch), points, np.zeros(n), lo, row[lo : lo + TILE], np.zeros(TILE))
             assert np.array_equal(together, alone)
             for i in {0, n // 2, n - 1}:
                 column = np.zeros_like(together)

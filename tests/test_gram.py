@@ -35,11 +35,11 @@ class Follower:
 
     def grow(self, x):
         half, residual = self.solve(x)
-        gram.grow(self.R, len(self.points), half, residual)
+        gram.extend_factor(self.R, len(self.points), half, residual)
         self.points = np.vstack([self.points, x])
 
     def shrink(self, i):
-        gram.shrink(self.R, len(self.points), i, np.zeros(CAPACITY))
+        gram.reduce_factor(self.R, len(self.points), i, np.zeros(CAPACITY))
         self.points = np.delete(self.points, i, axis=0)
 
     def coordinates(self, x):

@@ -28,9 +28,9 @@ class Mean:
     size = property(lambda self: sum(part.size for part in self.parts))
     n_bytes = property(lambda self: sum(part.n_bytes for part in self.parts))
 
-    def rehearse(self, *, late=False):
+    def warm_up(self, *, late=False):
         for part in self.parts:
-            part.rehearse(late=late)
+            part.warm_up(late=late)
 
     def learn(self, X, y, sample_weight=None):
         return np.mean([part.learn(X, y, sample_weight) for part in self.parts], axis=0)

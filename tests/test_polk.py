@@ -85,10 +85,10 @@ def model(kernel, points, coef):
     terms = ex.empty(shape.width, len(points), shape.n_outputs, "float64")
     terms.points[...], terms.coef[...], terms.size[()] = points.T, coef.T, len(points)
     state = spec.init(shape)
-    desk = spec.scratch(state, shape)
-    take_in(kernel.lower("float64"), state, terms, 1.0, desk)
+    scratch = spec.scratch(state, shape)
+    take_in(kernel.lower("float64"), state, terms, 1.0, scratch)
     assert state.f.size == len(points)
-    return state, desk
+    return state, scratch
 
 
 def projection(K, w, kept):
@@ -118,8 +118,8 @@ def test_komp_is_greedy_pruning_with_brute_force(kernel, D, w, epsilon):
         if candidates[best] > epsilon:
             break
         kept.remove(best)
-    state, desk = model(kernel, D, w)
-    distance = prune(state, epsilon, 0, desk)
+    state, scratch = model(kernel, D, w)
+    distance = prune(state, epsilon, 0, scratch)
     n = int(state.f.size)
     expected, coef = projection(K, w, kept)
     np.testing.assert_array_equal(state.f.points[:, :n].T, D[kept])
@@ -139,8 +139,8 @@ def test_pruning_ends_on_a_subset_within_epsilon_that_can_lose_no_point(kernel, 
         if projection(K, w, kept)[0] <= epsilon * (1.0 + 1e-9) + ROOT_OF_ROUNDING
     }
     for random in (0, 1):
-        state, desk = model(kernel, D, w)
-        assert prune(state, epsilon, random, desk) <= epsilon
+        state, scratch = model(kernel, D, w)
+        assert prune(state, epsilon, random, scratch) <= epsilon
         rows = {tuple(point): j for j, point in enumerate(D)}
         left = tuple(rows[tuple(p)] for p in state.f.points[:, : int(state.f.size)].T)
         assert left in within
@@ -370,5 +370,5 @@ def test_twenty_times_as_fast_as_the_reference():
     ours = time.perf_counter() - start
     loss = reference_losses.of(as_loss("hinge"), MULTICLASS)
     start = time.perf_counter()
-    reference.run(learner.settled, loss, X[:1000], learner.task.encode(y[:1000]), 5, 0)
+    reference.learn(learner.settled, loss, X[:1000], learner.task.encode(y[:1000]), 5, 0)
     assert 5 * (time.perf_counter() - start) > 20 * ours

@@ -15,7 +15,7 @@ from kernelstream.numerics.budgets import remove
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.expansion import Expansion, blend, empty, kernel_row, move, store, stored
 from kernelstream.numerics.lists import COMPLETE
-from kernelstream.numerics.rows import Row, spread
+from kernelstream.numerics.rows import Row, dense_row
 from kernelstream.tasks import BINARY
 
 WIDTH = 160
@@ -23,7 +23,7 @@ POINTS = [name for name in ALGORITHMS if name not in ("fogd", "rrf")]
 
 
 def mixed_rows(n, width=WIDTH, seed=3):
-    """Rows with some 8 features present; of every six, one has more than a list holds and one so many that it is spread
+    """Rows with some 8 features present; of every six, one has more than a list holds and one so many that it is dense
     out.
     """
     rng = np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def test_every_verb_keeps_points_norms_and_lists(kernel, width):
     rng = np.random.default_rng(width)
     record, capacity, g = kernel.lower("float64"), 12, np.ones(1)
     f = empty(width, capacity, 1, "float64")
-    row, room = kernel_row(f), spread(width, "float64")
+    row, room = kernel_row(f), dense_row(width, "float64")
     plain = np.zeros((capacity, width))
     rows = np.vstack([mixed_rows(40, width), rng.normal(size=(2, width)), np.zeros((1, width))])
     for _ in range(400):

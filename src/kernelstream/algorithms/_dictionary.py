@@ -16,11 +16,11 @@ from ..engine import Common, Shape, common
 from ..engine.state import ModelFileError
 from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion
-from ..numerics.budgets import first_largest, negative_squares, project_out, smallest_slot, spread_over
+from ..numerics.budgets import add_along, first_largest, negative_squares, project_out, smallest_slot
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import KernelRow
-from ..numerics.gram import backward, factor, forward, gram_matrix, grow, inverse_diagonal
-from ..numerics.rows import Spread, spread
+from ..numerics.gram import backward, extend_factor, factor, forward, gram_matrix, inverse_diagonal
+from ..numerics.rows import DenseRow, dense_row
 from ._expansion import ExpansionAlgorithm
 
 ROUNDING = {"float32": 3e-5, "float64": 1e-12}
@@ -32,7 +32,7 @@ LOSES_DIGITS = 0.01
 class DictionaryScratch(NamedTuple):
     common: Common
     row: KernelRow
-    stored: Spread
+    stored: DenseRow
     values: np.ndarray  # (capacity,) kernel values in float64
     half: np.ndarray  # (capacity,) after `forward`
     coordinates: np.ndarray  # (capacity,), or (K,) where there are more outputs
@@ -44,7 +44,7 @@ def dictionary_scratch(state: Any, shape: Shape) -> DictionaryScratch:
     return DictionaryScratch(
         common(shape.width, shape.n_outputs, shape.dtype),
         expansion.kernel_row(state.f),
-        spread(shape.width, shape.dtype),
+        dense_row(shape.width, shape.dtype),
         np.zeros(room),
         np.zeros(room),
         np.zeros(max(room, shape.n_outputs)),
@@ -89,7 +89,8 @@ class DictionaryAlgorithm(ExpansionAlgorithm):
 def find_residual(kernel, state, x, scratch):
     """The squared distance of k(x, .) from the dictionary's span; 0 when it is no more than rounding.
 
-    Requires: scratch.row holds the kernel values of x. Ensures: scratch.half is what `grow` and `backward` need.
+    Requires: scratch.row holds the kernel values of x. Ensures: scratch.half is what `extend_factor` and `backward`
+    need.
     """
     n = state.f.size[()]
     for i in range(n):
@@ -109,13 +110,13 @@ def find_coordinates(state, scratch):
 def add_projection(state, step, scratch):
     """f = f + step * slope P k(x, .), P the projection on the dictionary's span."""
     find_coordinates(state, scratch)
-    spread_over(state.f, step, scratch.common.slope, scratch.coordinates)
+    add_along(state.f, step, scratch.common.slope, scratch.coordinates)
 
 
 @inlined
 def add_point(kernel, state, x, step, residual, scratch):
     """f = f + step * slope k(x, .), with x as a point of the dictionary. Requires: room, residual > 0."""
-    grow(state.factor, state.f.size[()], scratch.half, residual)
+    extend_factor(state.factor, state.f.size[()], scratch.half, residual)
     expansion.add(kernel, state.f, x, step, scratch.common.slope, scratch.row)
 
 

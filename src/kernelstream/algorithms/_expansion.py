@@ -11,7 +11,7 @@ from ..numerics import expansion
 from ..numerics.budgets import within
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
-from ..numerics.rows import Spread, spread
+from ..numerics.rows import DenseRow, dense_row
 
 FIRST_CAPACITY = 256
 
@@ -26,7 +26,7 @@ class ExpansionState(NamedTuple):
 class ExpansionScratch(NamedTuple):
     common: Common
     row: KernelRow
-    stored: Spread  # where a stored point is written out as a row
+    stored: DenseRow  # where a stored point is written out as a row
     at_stored: np.ndarray  # (K,) f at a stored point
 
 
@@ -53,9 +53,9 @@ class ExpansionAlgorithm(Algorithm):
         return ExpansionState(f, np.zeros((), np.int64))
 
     def scratch(self, state: Any, shape: Shape) -> Any:
-        desk = common(shape.width, shape.n_outputs, shape.dtype)
+        shared = common(shape.width, shape.n_outputs, shape.dtype)
         at_stored = np.zeros(shape.n_outputs, shape.dtype)
-        return ExpansionScratch(desk, expansion.kernel_row(state.f), spread(shape.width, shape.dtype), at_stored)
+        return ExpansionScratch(shared, expansion.kernel_row(state.f), dense_row(shape.width, shape.dtype), at_stored)
 
     def prepare(self, record: Any, state: Any) -> Any:
         room = state.f.points.shape[1]

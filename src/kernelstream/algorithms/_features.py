@@ -37,15 +37,15 @@ class FeatureAlgorithm(Algorithm):
         return FeatureState(self.lift.map(shape), weights, np.zeros((), np.int64))
 
     def scratch(self, state: Any, shape: Shape) -> Any:
-        desk = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
-        return FeatureScratch(desk, self.lift.lifted(state.map, desk.chunk))
+        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
+        return FeatureScratch(shared, self.lift.lifted(state.map, shared.chunk))
 
     def lifts_ahead(self, state: Any) -> bool:
         return self.lift.ready(state.map)
 
     def grow(self, state: Any, shape: Shape) -> Any:
         weights = padded(state.weights, shape.n_outputs, self.lift.length(shape.width))
-        return state._replace(map=self.lift.widened(state.map, shape), weights=weights)
+        return state._replace(map=self.lift.grown(state.map, shape), weights=weights)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
         state = super().restore(arrays, shape)

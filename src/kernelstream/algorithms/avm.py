@@ -41,7 +41,7 @@ from ..numerics.budgets import any_above, first_largest
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
-from ..numerics.rows import Spread, complete_row, spread
+from ..numerics.rows import DenseRow, complete_row, dense_row
 from ..parameters import at_least, one_of, positive
 from ._expansion import ask_for_room
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
@@ -83,7 +83,7 @@ class AVMState(NamedTuple):
 class AVMScratch(NamedTuple):
     common: Common
     row: KernelRow
-    stored: Spread  # where a stored point, or a sparse row, is written out
+    stored: DenseRow  # where a stored point, or a sparse row, is written out
     current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
 
 
@@ -153,10 +153,10 @@ class AVM(RegularisedRisk):
         return state._replace(older=older, younger=resized(state.younger, k, room if self.output == "suffix" else 0))
 
     def scratch(self, state: AVMState, shape: Shape) -> AVMScratch:
-        desk = common(shape.width, shape.n_outputs, shape.dtype)
+        shared = common(shape.width, shape.n_outputs, shape.dtype)
         current = np.zeros(shape.n_outputs, shape.dtype)
-        stored, row = spread(shape.width, shape.dtype), expansion.kernel_row(state.f)
-        return AVMScratch(desk, row, stored, current)
+        stored, row = dense_row(shape.width, shape.dtype), expansion.kernel_row(state.f)
+        return AVMScratch(shared, row, stored, current)
 
     def with_room(self, state: AVMState, capacity: int) -> AVMState:
         return self.fitted(super().with_room(state, capacity))
@@ -358,13 +358,13 @@ def cell_of(record, f, x, scratch):
 
 
 @inlined
-def written_out(x, spread):
+def written_out(x, dense):
     """x with every feature present."""
-    for a in range(spread.values.shape[0]):
-        spread.values[a] = 0
+    for a in range(dense.values.shape[0]):
+        dense.values[a] = 0
     for p in range(x.indices.shape[0]):
-        spread.values[x.indices[p]] = x.values[p]
-    return complete_row(spread)
+        dense.values[x.indices[p]] = x.values[p]
+    return complete_row(dense)
 
 
 @inlined

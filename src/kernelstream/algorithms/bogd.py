@@ -111,8 +111,8 @@ class BOGD(Descent, ExpansionAlgorithm):
         return state._replace(oldest=state.oldest % self.budget)
 
     def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
-        desk = common(shape.width, shape.n_outputs, shape.dtype)
-        return BOGDScratch(desk, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
+        shared = common(shape.width, shape.n_outputs, shape.dtype)
+        return BOGDScratch(shared, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
 
     def written_out(self, state: BOGDState) -> BOGDState:
         f = state.f._replace(coef=state.f.coef * state.sizes)
@@ -196,7 +196,7 @@ def total_of(values):
 
 
 @inlined
-def scale(sizes, n, factor):
+def multiply(sizes, n, factor):
     """Multiply all sizes, in their precision."""
     factor = sizes.dtype.type(factor)
     for i in range(n):
@@ -211,7 +211,7 @@ def clip(sizes, n, top, clip_all):
     factor = 1.0
     if clip_all == 1:
         factor = min(1.0, top / np.float64(largest(sizes, n)))
-        scale(sizes, n, factor)
+        multiply(sizes, n, factor)
     limit = sizes.dtype.type(top)
     for i in range(n):
         sizes[i] = min(sizes[i], limit)
@@ -250,11 +250,11 @@ def _(record, state, scratch, x, target, weight, scores):
         else:
             uniform = record.sampling == UNIFORM
             slot = random_slot(state.generator, n) if uniform else oldest_slot(state.oldest, n)
-            scale(sizes, n, shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink)
+            multiply(sizes, n, shrink / (1.0 - 1.0 / n) if uniform and n > 1 else shrink)
         sizes[slot] = 0
         move *= clip(sizes, n, top, record.clip_all)
     elif shrink < 1.0:
-        scale(sizes, n, shrink)
+        multiply(sizes, n, shrink)
     if move > 0.0:
         size = 0.0
         for k in range(g.shape[0]):

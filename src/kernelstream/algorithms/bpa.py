@@ -40,7 +40,7 @@ from ..numerics.neighbours import (
     no_neighbours,
     room_to_search,
 )
-from ..numerics.rows import Spread
+from ..numerics.rows import DenseRow
 from ..parameters import one_of, whole
 from ._dictionary import (
     DictionaryAlgorithm,
@@ -89,7 +89,7 @@ class BPAState(NamedTuple):
 class NearestScratch(NamedTuple):
     common: Common
     row: KernelRow
-    stored: Spread
+    stored: DenseRow
     between: np.ndarray  # (capacity,) kernel values at the neighbours
     search: Search
     coordinates: np.ndarray  # (K,) or more
@@ -143,11 +143,13 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
         return BPAState(f, t, own, sizes, near, factor(projection), diagonal)
 
     def scratch(self, state: BPAState, shape: Shape) -> DictionaryScratch | NearestScratch:
-        desk: DictionaryScratch = super().scratch(state, shape)
+        scratch: DictionaryScratch = super().scratch(state, shape)
         if self.maintenance != "nearest":
-            return desk
+            return scratch
         between, search = np.zeros(self.capacity), room_to_search(self.capacity)
-        return NearestScratch(desk.common, desk.row, desk.stored, between, search, desk.coordinates, desk.rounding)
+        return NearestScratch(
+            scratch.common, scratch.row, scratch.stored, between, search, scratch.coordinates, scratch.rounding
+        )
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)

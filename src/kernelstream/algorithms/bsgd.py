@@ -29,7 +29,7 @@ from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
     first_largest,
-    merge_with_best,
+    fuse_with_best,
     oldest_slot,
     random_slot,
     smallest_slot,
@@ -199,5 +199,5 @@ def _(record, state, scratch, x, target, weight, scores):
     if expansion.full(f):
         m = smallest_slot(f, scratch.row)
         expansion.kernel_values(kernel, f, expansion.stored(f, m, scratch.stored), scratch.row)
-        add_degradation(record, state, merge_with_best(kernel, f, m, scratch.row, record.table))
+        add_degradation(record, state, fuse_with_best(kernel, f, m, scratch.row, record.table))
     return loss

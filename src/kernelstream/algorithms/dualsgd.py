@@ -24,7 +24,7 @@ from ..numerics.budgets import smallest_slot
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.lifts import Fourier, Lift, lift_rows
 from ..numerics.lifts.fourier import FourierMap, FourierRecord, Lifted
-from ..numerics.rows import Block, Spread, spread
+from ..numerics.rows import Block, DenseRow, dense_row
 from ..parameters import whole
 from ._features import padded
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
@@ -47,7 +47,7 @@ class DualSGDScratch(NamedTuple):
     common: Common
     row: KernelRow
     lifted: Lifted
-    stored: Spread  # where a stored point is written out as a row
+    stored: DenseRow  # where a stored point is written out as a row
     bounds: np.ndarray  # (2,) of a block that holds it alone
     lifted_point: Lifted
 
@@ -85,12 +85,12 @@ class DualSGD(RegularisedRisk):
         return DualSGDState(f, t, self.lift.map(shape), weights)
 
     def scratch(self, state: DualSGDState, shape: Shape) -> DualSGDScratch:
-        desk = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
+        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
         return DualSGDScratch(
-            desk,
+            shared,
             expansion.kernel_row(state.f),
-            self.lift.lifted(state.map, desk.chunk),
-            spread(shape.width, shape.dtype),
+            self.lift.lifted(state.map, shared.chunk),
+            dense_row(shape.width, shape.dtype),
             np.zeros(2, np.int64),
             self.lift.lifted(state.map, 1),
         )
@@ -100,7 +100,7 @@ class DualSGD(RegularisedRisk):
 
     def grow(self, state: DualSGDState, shape: Shape) -> DualSGDState:
         weights = padded(state.weights, shape.n_outputs, self.lift.length(shape.width))
-        return super().grow(state, shape)._replace(map=self.lift.widened(state.map, shape), weights=weights)
+        return super().grow(state, shape)._replace(map=self.lift.grown(state.map, shape), weights=weights)
 
     def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
         """Terms beyond the budget leave for the random features, the smallest first."""

@@ -126,6 +126,6 @@ def _(record, state, scratch, x, target, weight, scores):
     mu = inner / (delta * unit)
     phi = shrinkage(delta / unit, mu, room)
     state.damage[()] += psi(phi, delta / unit, mu)
-    expansion.scale(f, phi)
+    expansion.shrink(f, phi)
     expansion.put(kernel, f, r, x, -length * phi, g, scratch.row)
     return loss

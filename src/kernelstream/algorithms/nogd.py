@@ -121,7 +121,7 @@ def _(record, state, scratch, x, target, weight, scores):
     factor = 1.0 - eta * record.descent.regularization
     if state.map.frozen[()] == 0:
         if factor < 1.0:
-            expansion.scale(f, factor)
+            expansion.shrink(f, factor)
         if move > 0.0:
             expansion.add(record.lift.kernel, f, x, -move, g, scratch.lifted.row)
             ask_for_room(f, 1, scratch)

@@ -11,8 +11,8 @@ With a budget only the newest terms are kept (the paper's truncation); without o
 
 Remarks. Both rules are one: a loss (-m, or |r|) above a border (-rho, or epsilon) adds a term and raises the border.
 The first rho is `margin`, the first epsilon `epsilon`. nu is the share of rows that become terms in the long run.
-LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as scale sum_i b_i k(s_i, .), so that a round costs no pass over
-the coefficients.
+LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as multiplier sum_i b_i k(s_i, .), so that a round costs no pass
+over the coefficients.
 
 Symbols: eta learning_rate, lambda regularization, tau budget, b coef of f.
 """
@@ -32,8 +32,8 @@ from ..parameters import at_least, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm, ask_for_room
 
-# A scale below this is multiplied into the coefficients: those that come are divided by it.
-SMALLEST_SCALE = 2.0**-20
+# A multiplier below this is multiplied into the coefficients: those that come are divided by it.
+SMALLEST = 2.0**-20
 
 
 class NORMARecord(NamedTuple):
@@ -49,7 +49,7 @@ class NORMARecord(NamedTuple):
 class NORMAState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
-    scale: np.ndarray  # of f, 0-d
+    multiplier: np.ndarray  # of f, 0-d
     raised: np.ndarray  # how far the border is above where it began, 0-d
     oldest: np.ndarray  # the slot that was filled first, 0-d
 
@@ -108,7 +108,7 @@ class NORMA(ExpansionAlgorithm):
         return state._replace(oldest=state.oldest % (self.budget or 1))
 
     def written_out(self, state: NORMAState) -> NORMAState:
-        return state._replace(f=state.f._replace(coef=state.f.coef * state.scale), scale=np.ones(()))
+        return state._replace(f=state.f._replace(coef=state.f.coef * state.multiplier), multiplier=np.ones(()))
 
     def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
         raised = (1.0 - weight) * state.raised + weight * other.raised
@@ -120,7 +120,7 @@ class NORMA(ExpansionAlgorithm):
 def _(record, state, scratch, x, scores):
     expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
     for k in range(scores.shape[0]):
-        scores[k] *= state.scale[()]
+        scores[k] *= state.multiplier[()]
 
 
 @step.register(NORMARecord)
@@ -132,10 +132,10 @@ def _(record, state, scratch, x, target, weight, scores):
     excess = value - (record.first_border + state.raised[()])
     if weight == 0.0:
         return max(0.0, excess)
-    state.scale[()] *= 1.0 - eta * record.regularization
-    if state.scale[()] < SMALLEST_SCALE:
-        expansion.scale(f, state.scale[()])
-        state.scale[()] = 1.0
+    state.multiplier[()] *= 1.0 - eta * record.regularization
+    if state.multiplier[()] < SMALLEST:
+        expansion.shrink(f, state.multiplier[()])
+        state.multiplier[()] = 1.0
     if excess <= 0.0:
         state.raised[()] -= eta * record.nu
         return 0.0
@@ -143,7 +143,7 @@ def _(record, state, scratch, x, target, weight, scores):
     n = f.size[()]
     if any_slope(g):
         slot = oldest_slot(state.oldest, n) if record.truncates == 1 and expansion.full(f) else n
-        expansion.put(record.kernel, f, slot, x, -eta * weight / state.scale[()], g, scratch.row)
+        expansion.put(record.kernel, f, slot, x, -eta * weight / state.multiplier[()], g, scratch.row)
         if record.truncates == 0:
             ask_for_room(f, 1, scratch)
     return excess

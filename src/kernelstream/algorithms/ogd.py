@@ -44,7 +44,7 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, eta, move = take_slope(record.descent, state.t, g, target, weight, scores)
     if record.descent.regularization > 0.0:
-        expansion.scale(state.f, 1.0 - eta * record.descent.regularization)
+        expansion.shrink(state.f, 1.0 - eta * record.descent.regularization)
     if move > 0.0:
         expansion.add(record.kernel, state.f, x, -move, g, scratch.row)
         ask_for_room(state.f, 1, scratch)

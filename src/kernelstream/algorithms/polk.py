@@ -34,7 +34,7 @@ from ..engine.state import ModelFileError, copied
 from ..kernels import KernelRecord
 from ..losses import slope
 from ..numerics import expansion, rng
-from ..numerics.budgets import random_slot, spread_over
+from ..numerics.budgets import add_along, random_slot
 from ..numerics.compile import compiled
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
@@ -163,8 +163,8 @@ class POLK(Descent, DictionaryAlgorithm):
         merged = self.with_room(copied(state), n + m)
         merged.f.coef[:, :n] *= 1.0 - weight
         width, n_outputs = len(state.f.points), len(state.f.coef)
-        desk = self.scratch(merged, Shape(width, n_outputs, 0, state.f.points.dtype))
-        take_in(record.kernel, merged, other.f, weight, desk)
+        scratch = self.scratch(merged, Shape(width, n_outputs, 0, state.f.points.dtype))
+        take_in(record.kernel, merged, other.f, weight, scratch)
         return merged._replace(
             t=state.t + other.t,
             pending=expansion.resized(expansion.append(merged.pending, other.pending, 1.0), capacity=rows + 1),
@@ -189,7 +189,7 @@ def take_in(kernel, state, terms, length, scratch):
         for j in range(n):
             reach += abs(scratch.coordinates[j])
         if residual <= REACH_ROUNDING * reach * reach * expansion.own_value(kernel, x, scratch.row):
-            spread_over(f, length, g, scratch.coordinates)
+            add_along(f, length, g, scratch.coordinates)
             continue
         add_counted(kernel, state, x, length, residual, scratch)
 
@@ -215,7 +215,7 @@ def close_batch(record, state, scratch):
     descent, pending = record.descent, state.pending
     eta = step_size(descent.schedule, state.t[()])
     if descent.regularization > 0.0:
-        expansion.scale(state.f, 1.0 - eta * descent.regularization)
+        expansion.shrink(state.f, 1.0 - eta * descent.regularization)
     if pending.size[()] > 0:
         take_in(record.kernel, state, pending, eta / state.position[()], scratch)
         power = 1.5 if descent.schedule.power == 0.0 else 2.0

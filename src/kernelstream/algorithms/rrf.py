@@ -124,9 +124,9 @@ class RRF(Descent, FeatureAlgorithm):
 
     def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
         D, dtype = self.n_components, shape.dtype
-        desk = common(shape.width, shape.n_outputs, dtype)
+        shared = common(shape.width, shape.n_outputs, dtype)
         scaled, factors = np.zeros(shape.width, dtype), np.zeros(shape.width)
-        return RRFScratch(desk, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
+        return RRFScratch(shared, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
 
     def lifts_ahead(self, state: RRFState) -> bool:
         return False  # a row's features depend on the widths, which every row may change

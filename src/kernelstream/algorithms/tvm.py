@@ -34,7 +34,7 @@ from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
 from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
-from ..numerics.rows import Spread, spread
+from ..numerics.rows import DenseRow, dense_row
 from ..parameters import positive, whole
 from ..tasks import BINARY
 from ._expansion import ExpansionAlgorithm, expansion_record
@@ -62,7 +62,7 @@ class TVMState(NamedTuple):
 class TVMScratch(NamedTuple):
     common: Common
     row: KernelRow
-    stored: Spread  # where a stored point is written out as a row
+    stored: DenseRow  # where a stored point is written out as a row
     weights: np.ndarray  # (capacity,) alpha+ - alpha-
     low: np.ndarray  # (capacity,) where f at a point is no lower ...
     high: np.ndarray  # (capacity,) ... and no higher, its dual variables stay
@@ -104,9 +104,9 @@ class TVM(ExpansionAlgorithm):
         return TVMState(f, t, np.zeros((2, room)), np.zeros((2, room)), gram, *vectors)
 
     def scratch(self, state: TVMState, shape: Shape) -> TVMScratch:
-        desk = common(shape.width, shape.n_outputs, shape.dtype)
-        row, stored = expansion.kernel_row(state.f), spread(shape.width, shape.dtype)
-        return TVMScratch(desk, row, stored, *(np.zeros(self.capacity) for _ in range(3)))
+        shared = common(shape.width, shape.n_outputs, shape.dtype)
+        row, stored = expansion.kernel_row(state.f), dense_row(shape.width, shape.dtype)
+        return TVMScratch(shared, row, stored, *(np.zeros(self.capacity) for _ in range(3)))
 
     def merge(self, record: Any, state: TVMState, other: TVMState, weight: float) -> TVMState:
         """Twin vectors are joined; beyond the budget those of the smallest coefficients are dropped."""
@@ -135,7 +135,7 @@ def inverted(own):
 
 
 @inlined
-def merge_nearest(record, state, scratch):
+def fuse_nearest(record, state, scratch):
     """The two points of largest kernel value become one at their weighted mean; the last point, which is new and has no
     weight yet, takes the free slot.
     """
@@ -245,7 +245,7 @@ def _(record, state, scratch, x, target, weight, scores):
     for a in range(n + 1):
         scratch.weights[a] = state.dual[1, a] - state.dual[0, a]
     if expansion.full(f):
-        merge_nearest(record, state, scratch)
+        fuse_nearest(record, state, scratch)
     else:
         write_point(state.gram, n, n, row.values, own)
         state.at_points[n] = dot(scratch.weights[:n], state.gram[n, :n])

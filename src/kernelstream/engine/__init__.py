@@ -1,6 +1,6 @@
 """How a block of rows goes through an algorithm: the contract, the one loop, threads, states and their files."""
 
 from .contract import Algorithm, Common, Shape, common
-from .loop import Examples, evaluate, lift, run, run_scores, step
+from .loop import Examples, evaluate, learn_rows, lift, score_rows, step
 
-__all__ = ["Algorithm", "Common", "Examples", "Shape", "common", "evaluate", "lift", "run", "run_scores", "step"]
+__all__ = ["Algorithm", "Common", "Examples", "Shape", "common", "evaluate", "learn_rows", "lift", "score_rows", "step"]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..kernels import Gaussian, Kernel, Need
-from ..numerics.rows import Sample, Spread, spread
+from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
 from .state import restored
 
@@ -27,14 +27,14 @@ class Common(NamedTuple):
     chunk: int  # rows that are lifted together, a multiple of 4
     halt: np.ndarray  # 0-d; a step sets it to have `Algorithm.prepare` called before the next row
     slope: np.ndarray  # (K,) the loss's gradient at the scores
-    spread: Spread
+    dense: DenseRow
 
 
 def common(width: int, n_outputs: int, dtype: Any, lifted: int = 0) -> Common:
     """Scratch for rows that lift to `lifted` numbers each."""
     fitting = _CHUNK_BYTES // max(1, lifted * np.dtype(dtype).itemsize)
     chunk = max(8, min(LONGEST_CHUNK, fitting // 4 * 4))
-    return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), spread(width, dtype))
+    return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), dense_row(width, dtype))
 
 
 class Shape(NamedTuple):

@@ -37,30 +37,30 @@ def worth(lifting: float, learning: float, chunks: float) -> bool:
     return saved * chunks >= _WORTH_SECONDS and 4.0 * lifting >= learning
 
 
-Work = Callable[[Any, int, int], Any]  # with a desk (an algorithm's scratch), of the rows start .. stop-1
+Work = Callable[[Any, int, int], Any]  # with a scratch (an algorithm's scratch), of the rows start .. stop-1
 
 
-def in_pieces(work: Work, desks: list[Any], start: int, stop: int) -> None:
-    """Do the work on all rows, a piece at a time, in as many threads as there are desks."""
-    height = max(desks[0].common.chunk, -(-(stop - start) // (_PIECES * len(desks))))
+def in_pieces(work: Work, scratches: list[Any], start: int, stop: int) -> None:
+    """Do the work on all rows, a piece at a time, in as many threads as there are scratches."""
+    height = max(scratches[0].common.chunk, -(-(stop - start) // (_PIECES * len(scratches))))
     pieces = iter(range(start, stop, height))  # whichever thread is free takes the next one
 
     def take(i: int) -> None:
         for first in pieces:
-            work(desks[i], first, min(first + height, stop))
+            work(scratches[i], first, min(first + height, stop))
 
-    _in_threads(take, len(desks))
+    _in_threads(take, len(scratches))
 
 
-def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) -> None:
-    """Lift the rows, chunk by chunk in as many threads as there are desks, and learn from them in their order.
+def in_turn(lift: Work, learn: Work, scratches: list[Any], start: int, stop: int) -> None:
+    """Lift the rows, chunk by chunk in as many threads as there are scratches, and learn from them in their order.
 
     The thread that has lifted a chunk learns from it when its turn comes: so it is the model that goes from one core's
     cache to another's, once a chunk, and not the lifted rows, which are far larger.
 
     learn: False ends it; no later row is learned from.
     """
-    height = desks[0].common.chunk
+    height = scratches[0].common.chunk
     chunks = range(start, stop, height)
     turns: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(len(chunks) + 1)]  # a chunk's, or (False) it is over
     turns[0].put(True)
@@ -72,8 +72,8 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
                 goes_on = False
                 try:
                     end = min(first + height, stop)
-                    lift(desks[i], first, end)
-                    goes_on = turns[c].get() and learn(desks[i], first, end)
+                    lift(scratches[i], first, end)
+                    goes_on = turns[c].get() and learn(scratches[i], first, end)
                 finally:
                     turns[c + 1].put(goes_on)
                 if not goes_on:
@@ -82,7 +82,7 @@ def in_turn(lift: Work, learn: Work, desks: list[Any], start: int, stop: int) ->
             deque(pending, maxlen=0)  # an interrupt may come between two chunks: no one begins another
             raise
 
-    _in_threads(take, len(desks))
+    _in_threads(take, len(scratches))
 
 
 @cache

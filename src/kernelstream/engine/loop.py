@@ -10,7 +10,7 @@ import numpy as np
 from ..numerics.compile import by_record, compiled
 from ..numerics.rows import Block, alone, row_of
 
-# What `run` does with rows; the first alone for one chunk at a time.
+# What `learn_rows` does with rows; the first alone for one chunk at a time.
 LIFT, LEARN, BOTH = 1, 2, 3
 
 
@@ -86,12 +86,12 @@ def _(shown, record, state, start, stop):
 @show.register(Late)
 def _(shown, record, state, t, place):
     # What evaluate might compute ahead for the rows behind it would not follow the steps between.
-    x = alone(row_of(shown.block, t, place, shown.scratch.common.spread))
+    x = alone(row_of(shown.block, t, place, shown.scratch.common.dense))
     evaluate(record, state, shown.scratch, x, shown.scores[t])
 
 
 @compiled
-def run(record, state, scratch, examples, start, end, what):
+def learn_rows(record, state, scratch, examples, start, end, what):
     """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
     are not finite (nothing was learned from it).
 
@@ -107,7 +107,7 @@ def run(record, state, scratch, examples, start, end, what):
             return start
         for t in range(start, stop):
             show(shown, record, state, t, t - start)
-            x = row_of(block, t, t - start, scratch.common.spread)
+            x = row_of(block, t, t - start, scratch.common.dense)
             evaluate(record, state, scratch, x, scores[t])
             for k in range(scores.shape[1]):
                 if not np.isfinite(scores[t, k]):
@@ -120,11 +120,11 @@ def run(record, state, scratch, examples, start, end, what):
 
 
 @compiled
-def run_scores(record, state, scratch, block, scores, start, end):
+def score_rows(record, state, scratch, block, scores, start, end):
     """scores[t] = f(row t) for the rows start .. end-1, learning nothing."""
     for first in range(start, end, scratch.common.chunk):
         stop = min(first + scratch.common.chunk, end)
         lift(record, state, scratch, block, first, stop)
         for t in range(first, stop):
-            x = row_of(block, t, t - first, scratch.common.spread)
+            x = row_of(block, t, t - first, scratch.common.dense)
             evaluate(record, state, scratch, x, scores[t])

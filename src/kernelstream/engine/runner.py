@@ -12,7 +12,7 @@ from ..numerics.compile import direct
 from ..numerics.rows import Block
 from . import cores
 from .contract import LONGEST_CHUNK, Algorithm, Shape
-from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, run, run_scores
+from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows
 from .single import Single
 from .state import on_lines
 
@@ -28,7 +28,7 @@ AS_IT_PAYS = Sharing()
 
 
 class Runner:
-    """What the engine needs to run a model: its record, its state, and desks to work on (an algorithm's scratch)."""
+    """What the engine needs to run a model: its record, its state, and scratch for each thread."""
 
     def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS):
         """Requires: a settled spec."""
@@ -39,14 +39,14 @@ class Runner:
 
     def _adopt(self, state: Any) -> None:
         self.state = on_lines(state)
-        self._desks = [self.desk()]
-        self._halt = self._desks[0].common.halt  # all of them share it
+        self._scratches = [self.scratch()]
+        self._halt = self._scratches[0].common.halt  # all of them share it
         self._spare: list[Any] = []
         self._singles: list[Single] = []
 
-    def desk(self) -> Any:
-        desk = on_lines(self.spec.scratch(self.state, self.shape))
-        return desk._replace(common=desk.common._replace(chunk=min(desk.common.chunk, self.sharing.chunk)))
+    def scratch(self) -> Any:
+        scratch = on_lines(self.spec.scratch(self.state, self.shape))
+        return scratch._replace(common=scratch.common._replace(chunk=min(scratch.common.chunk, self.sharing.chunk)))
 
     def _ready(self) -> None:
         """Have the model prepared for more rows."""
@@ -68,7 +68,7 @@ class Runner:
         while self.reached < len(examples.targets):
             self._ready()
             if shown is not None:
-                examples = examples._replace(shown=Late(*shown, self.desk()))
+                examples = examples._replace(shown=Late(*shown, self.scratch()))
             self._halt[()] = 0
             self._advance(examples, threads)
 
@@ -107,7 +107,7 @@ class Runner:
             return Single(self)
 
     def _note(self, reached: int) -> None:
-        """What `run` returned."""
+        """What `learn_rows` returned."""
         self.reached = reached if reached >= 0 else -1 - reached
         if reached < 0:
             raise FloatingPointError(
@@ -117,65 +117,65 @@ class Runner:
 
     def _advance(self, examples: Examples, threads: int) -> None:
         """To the end, or to where the model must be prepared for more."""
-        desk, start, n = self._desks[0], self.reached, len(examples.targets)
-        chunks = (n - start) / desk.common.chunk
+        scratch, start, n = self._scratches[0], self.reached, len(examples.targets)
+        chunks = (n - start) / scratch.common.chunk
         at_once = isinstance(examples.shown, AtOnce)
         if threads > 1 and at_once and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self.state):
-            stop = start + desk.common.chunk
+            stop = start + scratch.common.chunk
             began = time.perf_counter()
-            run(self.record, self.state, desk, examples, start, stop, LIFT)
+            learn_rows(self.record, self.state, scratch, examples, start, stop, LIFT)
             lifted = time.perf_counter()
-            self._note(run(self.record, self.state, desk, examples, start, stop, LEARN))
+            self._note(learn_rows(self.record, self.state, scratch, examples, start, stop, LEARN))
             if self.reached != stop or self._halt[()]:
                 return
             start = stop
             if self.sharing.worth(lifted - began, time.perf_counter() - lifted, chunks):
                 self._learn_in_turn(examples, start, threads)
                 return
-        self._note(run(self.record, self.state, desk, examples, start, n, BOTH))
+        self._note(learn_rows(self.record, self.state, scratch, examples, start, n, BOTH))
 
     def _learn_in_turn(self, examples: Examples, start: int, threads: int) -> None:
-        while len(self._desks) < threads:
-            desk = self.desk()
-            self._desks.append(desk._replace(common=desk.common._replace(halt=self._halt)))
+        while len(self._scratches) < threads:
+            scratch = self.scratch()
+            self._scratches.append(scratch._replace(common=scratch.common._replace(halt=self._halt)))
         n = len(examples.targets)
-        run_chunk = direct(run, self.record, self.state, self._desks[0], examples, start, n, BOTH)
+        learn_chunk = direct(learn_rows, self.record, self.state, self._scratches[0], examples, start, n, BOTH)
 
-        def lift(desk: Any, first: int, stop: int) -> None:
-            run_chunk(self.record, self.state, desk, examples, first, stop, LIFT)
+        def lift(scratch: Any, first: int, stop: int) -> None:
+            learn_chunk(self.record, self.state, scratch, examples, first, stop, LIFT)
 
-        def learn(desk: Any, first: int, stop: int) -> bool:
-            self._note(run_chunk(self.record, self.state, desk, examples, first, stop, LEARN))
+        def learn(scratch: Any, first: int, stop: int) -> bool:
+            self._note(learn_chunk(self.record, self.state, scratch, examples, first, stop, LEARN))
             return self.reached == stop and not self._halt[()]
 
-        cores.in_turn(lift, learn, self._desks[:threads], start, n)
+        cores.in_turn(lift, learn, self._scratches[:threads], start, n)
 
     def score(self, block: Block, scores: np.ndarray, threads: int) -> None:
         """scores[t] = f(row t), learning nothing; several callers may do so at the same time."""
-        desk, start, n = self._spare_desk(), 0, len(scores)
-        chunks = n / desk.common.chunk
+        scratch, start, n = self._spare_scratch(), 0, len(scores)
+        chunks = n / scratch.common.chunk
         if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
-            start = desk.common.chunk
+            start = scratch.common.chunk
             began = time.perf_counter()
-            run_scores(self.record, self.state, desk, block, scores, 0, start)
+            score_rows(self.record, self.state, scratch, block, scores, 0, start)
             if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
-                self._score_in_pieces(block, scores, [desk, *(self._spare_desk() for _ in range(threads - 1))])
+                self._score_in_pieces(block, scores, [scratch, *(self._spare_scratch() for _ in range(threads - 1))])
                 return
-        run_scores(self.record, self.state, desk, block, scores, start, n)
-        self._spare.append(desk)
+        score_rows(self.record, self.state, scratch, block, scores, start, n)
+        self._spare.append(scratch)
 
-    def _score_in_pieces(self, block: Block, scores: np.ndarray, desks: list[Any]) -> None:
+    def _score_in_pieces(self, block: Block, scores: np.ndarray, scratches: list[Any]) -> None:
         """The rest of the rows, behind the first chunk."""
 
-        def work(desk: Any, start: int, stop: int) -> None:
-            run_scores(self.record, self.state, desk, block, scores, start, stop)
+        def work(scratch: Any, start: int, stop: int) -> None:
+            score_rows(self.record, self.state, scratch, block, scores, start, stop)
 
-        cores.in_pieces(work, desks, desks[0].common.chunk, len(scores))
-        self._spare.extend(desks)
+        cores.in_pieces(work, scratches, scratches[0].common.chunk, len(scores))
+        self._spare.extend(scratches)
 
-    def _spare_desk(self) -> Any:
+    def _spare_scratch(self) -> Any:
         """One that nobody works on: each caller takes one, or makes its own."""
         try:
             return self._spare.pop()
         except IndexError:
-            return self.desk()
+            return self.scratch()

@@ -7,7 +7,7 @@ import numpy as np
 from ..numerics.compile import compiled, direct
 from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
-from .loop import BOTH, AtOnce, Examples, run, run_scores
+from .loop import BOTH, AtOnce, Examples, learn_rows, score_rows
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -26,18 +26,18 @@ class Single:
     """Room for one row of a runner's model as it stands: whoever changes the model's arrays makes another."""
 
     def __init__(self, runner: Any):
-        shape, desk = runner.shape, runner.desk()
+        shape, scratch = runner.shape, runner.scratch()
         self.values = aligned(np.zeros(shape.width, shape.dtype))
         self.scores = np.zeros((1, shape.n_outputs), shape.dtype)
         self.targets, self.weights, self.losses = np.zeros(1), np.ones(1), np.zeros(1)
-        self.halt = desk.common.halt
+        self.halt = scratch.common.halt
         block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
         examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
-        self._learning = runner.record, runner.state, desk, examples, 0, 1, BOTH
-        self._scoring = runner.record, runner.state, desk, block, self.scores, 0, 1
-        run(*self._learning[:-3], 0, 0, BOTH)
-        run_scores(*self._scoring[:-2], 0, 0)
-        self._learn, self._score = direct(run, *self._learning), direct(run_scores, *self._scoring)
+        self._learning = runner.record, runner.state, scratch, examples, 0, 1, BOTH
+        self._scoring = runner.record, runner.state, scratch, block, self.scores, 0, 1
+        learn_rows(*self._learning[:-3], 0, 0, BOTH)
+        score_rows(*self._scoring[:-2], 0, 0)
+        self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)
 
     def write(self, x: Any) -> bool:
         """Take a row; False when it is not a plain one that fits, and is for others to look at."""
@@ -46,7 +46,7 @@ class Single:
         return x.flags.c_contiguous and x.flags.writeable and _write(x, self.values, LARGEST)
 
     def learn(self) -> int:
-        """Predict, then learn, the row; what `run` returns."""
+        """Predict, then learn, the row; what `learn_rows` returns."""
         return self._learn(*self._learning)
 
     def score(self) -> None:

@@ -55,7 +55,7 @@ def holdout(
     model = as_model(model, task)
     trace = Trace(train.name, model.name, model.task.name, model.seed, _judges(model, metrics)[-1].name)
     start = time.perf_counter()
-    model.prepare()
+    model.warm_up()
     trace.compiling_seconds = time.perf_counter() - start
     marks = sorted(set(checkpoints))
     rows, seconds = 0, 0.0
@@ -137,7 +137,7 @@ def repeated(
     jobs = min(available() if jobs is None else jobs, len(repetitions) * len(orders))
     if jobs > 1:
         for one in repetitions:  # compiled once here, read from the cache by the workers
-            as_model(one.learner(0)).prepare()
+            as_model(one.learner(0)).warm_up()
     traces: list[list[Trace]] = []
     with Processes(_run, (repetitions, orders), jobs) as processes:
         calls = [[processes.call(i, k) for k in range(len(orders))] for i in range(len(repetitions))]

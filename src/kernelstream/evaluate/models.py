@@ -49,7 +49,7 @@ class Model:
             self.learn(X[t : t + 1], y[t : t + 1], frozenset())
         return _stacked(parts, kinds)
 
-    def prepare(self, *, late: bool = False) -> None:
+    def warm_up(self, *, late: bool = False) -> None:
         """Have everything compiled that learning will run, also from labels that come late."""
 
 
@@ -77,8 +77,8 @@ class OwnModel(Model):
     def parameters(self) -> dict[str, Any]:
         return flat(self.learner.spec)
 
-    def prepare(self, *, late: bool = False) -> None:
-        self.learner.rehearse(late=late)
+    def warm_up(self, *, late: bool = False) -> None:
+        self.learner.warm_up(late=late)
 
     def show(self, X: Matrix, kinds: Set[str]) -> Shown:
         return self._shown(self.learner.scores(X), kinds)

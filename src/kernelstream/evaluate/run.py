@@ -157,7 +157,7 @@ def follow(
     """
     clock = _Clock()
     for run in runs:
-        run.trace.compiling_seconds += clock.timed(run.prepare)[1]
+        run.trace.compiling_seconds += clock.timed(run.warm_up)[1]
     traces = [run.trace for run in runs]
     going = list(runs)
     blocks = clock.reading(iter(source))
@@ -215,8 +215,8 @@ class Run:
         self._mark: float = 0
         self._next_mark()
 
-    def prepare(self) -> None:
-        self.model.prepare(late=self.delay > 0)
+    def warm_up(self) -> None:
+        self.model.warm_up(late=self.delay > 0)
 
     def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
         """Show and learn from a block whose first row is number `row` of the source."""

@@ -38,7 +38,9 @@ def equals_its_reference(case: Case) -> None:
     learner = case.learner()
     scores = learner.learn(X, y)
     outputs = learner.task.n_outputs
-    expected, size = module.run(learner.settled, reference_loss(case), X, learner.task.encode(y), outputs, learner.seed)
+    expected, size = module.learn(
+        learner.settled, reference_loss(case), X, learner.task.encode(y), outputs, learner.seed
+    )
     require_close(case, "scores", scores, expected, ROUNDING["float64"])
     require(learner.size == size, f"{case}: size is {learner.size}, the reference's is {size}.")
 
@@ -57,7 +59,7 @@ def losses_are_those_of_its_reference(case: Case) -> None:
     X, y = stream(case.task)
     learner = case.learner()
     learner.learn(X, y)
-    module.run(learner.settled, noted, X, learner.task.encode(y), learner.task.n_outputs, learner.seed)
+    module.learn(learner.settled, noted, X, learner.task.encode(y), learner.task.n_outputs, learner.seed)
     require_close(case, "losses", learner.losses, values, ROUNDING["float64"])
 
 

@@ -10,7 +10,7 @@ from ..kernels import Kernel
 from ..learner import DTYPES
 from ..numerics import expansion
 from ..numerics.compile import compiled
-from ..numerics.rows import Sample, as_matrix, row_of, spread, to_block
+from ..numerics.rows import Sample, as_matrix, dense_row, row_of, to_block
 from ..numerics.tiles import TILE
 from ..parameters import from_json
 from ..tasks import REGRESSION
@@ -19,15 +19,15 @@ from .examples import sparse_rows, stream
 
 
 @compiled
-def _add_rows(kernel, f, block, desk, g):
+def _add_rows(kernel, f, block, scratch, g):
     for t in range(block.indptr.shape[0] - 1):
-        expansion.store(kernel, f, t, row_of(block, t, 0, desk), 1.0, g)
+        expansion.store(kernel, f, t, row_of(block, t, 0, scratch), 1.0, g)
 
 
 @compiled
-def _kernel_rows(kernel, f, block, desk, row, out):
+def _kernel_rows(kernel, f, block, scratch, row, out):
     for t in range(out.shape[0]):
-        expansion.kernel_values(kernel, f, row_of(block, t, 0, desk), row)
+        expansion.kernel_values(kernel, f, row_of(block, t, 0, scratch), row)
         for i in range(out.shape[1]):
             out[t, i] = row.values[i]
 
@@ -36,7 +36,7 @@ def dictionary(kernel: Kernel, points: Any, dtype: Any) -> expansion.Expansion:
     """An expansion with the rows of `points` as its points and coefficients 1."""
     block, width = to_block(as_matrix(points), dtype)
     f = expansion.empty(width, points.shape[0], 1, dtype)
-    _add_rows(kernel.lower(dtype), f, block, spread(width, dtype), np.ones(1, dtype))
+    _add_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), np.ones(1, dtype))
     return f
 
 
@@ -45,7 +45,7 @@ def kernel_rows(kernel: Kernel, X: Any, points: Any, dtype: Any) -> np.ndarray:
     f = dictionary(kernel, points, dtype)
     block, width = to_block(as_matrix(X), dtype)
     out = np.zeros((X.shape[0], points.shape[0]), dtype)
-    _kernel_rows(kernel.lower(dtype), f, block, spread(width, dtype), expansion.kernel_row(f), out)
+    _kernel_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), expansion.kernel_row(f), out)
     return out
 
 

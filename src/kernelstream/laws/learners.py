@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
-from ..engine import run, run_scores
+from ..engine import learn_rows, score_rows
 from ..engine.opening import LAST
 from ..engine.state import leaves
 from ..kernels import Gaussian, Kernel
@@ -132,7 +132,7 @@ def nothing_is_recompiled(case: Case) -> None:
     warm, (X, y) = case.learner("float32"), stream(case.task)
     warm.learn(X, y)
     warm.scores(X)
-    before = specialisations(run), specialisations(run_scores)
+    before = specialisations(learn_rows), specialisations(score_rows)
     read_only = [np.array(a) for a in (X, y, np.ones(N_ROWS))]
     for array in read_only:
         array.setflags(write=False)
@@ -147,8 +147,8 @@ def nothing_is_recompiled(case: Case) -> None:
             learner.learn(X, y)
             learner.learn(sp.csr_array(X), y, np.full(12, 2.0))
             learner.scores(X[::-1])
-    after = specialisations(run), specialisations(run_scores)
-    require(after == before, f"{case}: run and run_scores had {before} specialisations, {after} after other data.")
+    after = specialisations(learn_rows), specialisations(score_rows)
+    require(after == before, f"{case}: {before} specialisations of the loop became {after} after other data.")
 
 
 def settling_does_not_depend_on_the_cut(case: Case) -> None:

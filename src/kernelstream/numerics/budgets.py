@@ -10,7 +10,7 @@ import numpy as np
 from . import rng
 from .compile import by_precision, compiled, inlined
 from .expansion import ROWS, Expansion, blend, move, square, taken
-from .gram import backward, inverse_diagonal, shrink
+from .gram import backward, inverse_diagonal, reduce_factor
 from .lists import close_gap, shift_points
 from .pairs import best_h, looked_up_loss
 
@@ -125,7 +125,7 @@ def remove(f, i, row):
 
 
 @inlined
-def spread_over(f, step, g, coordinates):
+def add_along(f, step, g, coordinates):
     """f = f + step * g sum_i coordinates_i k(point_i, .)."""
     for k in range(g.shape[0]):
         if g[k] != 0:
@@ -150,7 +150,7 @@ def project_out(f, R, i, column, half, row):
         share = coef[i] / column[i]
         for j in range(n):
             coef[j] -= share * column[j]
-    shrink(R, n, i, half)
+    reduce_factor(R, n, i, half)
     remove(f, i, row)
     return lost
 
@@ -199,7 +199,7 @@ def best_partner(f, m, row, table):
 
 
 @inlined
-def merge_pair(kernel, f, m, n, row):
+def fuse_pair(kernel, f, m, n, row):
     """Terms m and n become one, at slot n; the last term takes slot m. Return the squared norm that is lost.
 
     Requires: row.values[n] = k(point_m, point_n) of a Gaussian.
@@ -220,11 +220,11 @@ def merge_pair(kernel, f, m, n, row):
 
 
 @inlined
-def merge_with_best(kernel, f, m, row, table):
+def fuse_with_best(kernel, f, m, row, table):
     """Merge term m with its best partner; return the squared norm that is lost. Requires: row.values[j] = k(point_m,
     point_j).
     """
-    return merge_pair(kernel, f, m, best_partner(f, m, row, table), row)
+    return fuse_pair(kernel, f, m, best_partner(f, m, row, table), row)
 
 
 def within(f: Expansion, budget: int, capacity: int) -> Expansion:

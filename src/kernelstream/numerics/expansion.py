@@ -108,7 +108,7 @@ def kernel_values(kernel, f, x, row):
 
 
 @inlined
-def kernel_rows(kernel, f, block, start, stop, spread, row, out):
+def kernel_rows(kernel, f, block, start, stop, dense, row, out):
     """out[t - start] = the kernel values of row t of a block."""
     n, d = f.size[()], f.points.shape[0]
     t = start
@@ -123,7 +123,7 @@ def kernel_rows(kernel, f, block, start, stop, spread, row, out):
         for lo in range(0, n, TILE):
             apply_formula(kernel, out[r - start, lo : min(lo + TILE, n)])
     while t < stop:
-        x = row_of(block, t, t - start, spread)
+        x = row_of(block, t, t - start, dense)
         for lo in range(0, n, TILE):
             kernel_tile(kernel, x, f.points, f.norms, lo, out[t - start, lo : min(lo + TILE, n)], row.wide)
         t += 1
@@ -301,19 +301,19 @@ def correct(kernel, f, i, row):
 
 
 @inlined
-def stored(f, i, spread):
-    """Point i as a row, a sparse one where its features are listed; `spread` is where its values are written out."""
+def stored(f, i, dense):
+    """Point i as a row, a sparse one where its features are listed; `dense` is where its values are written out."""
     n = f.present[i, 0]
-    indices = spread.indices
+    indices = dense.indices
     if n == COMPLETE:
         n = f.points.shape[0]
         for a in range(n):
-            spread.values[a] = f.points[a, i]
+            dense.values[a] = f.points[a, i]
     else:
         indices = f.present[i, 1:]
         for p in range(n):
-            spread.values[p] = f.points[indices[p], i]
-    return Row(indices[:n], spread.values[:n], -1, spread.values[:0])
+            dense.values[p] = f.points[indices[p], i]
+    return Row(indices[:n], dense.values[:n], -1, dense.values[:0])
 
 
 @inlined
@@ -326,7 +326,7 @@ def square(f, i):
 
 
 @inlined
-def scale(f, factor):
+def shrink(f, factor):
     """f = factor * f."""
     n = f.size[()]
     for k in range(f.coef.shape[0]):

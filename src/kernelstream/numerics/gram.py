@@ -12,7 +12,7 @@ import numpy as np
 
 from .compile import compiled, reduction
 from .expansion import Expansion, dot, from_points, kernel_row, kernel_values
-from .rows import Spread, complete_row
+from .rows import DenseRow, complete_row
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @compiled
 def _fill(kernel, f, columns, every, row, out):
     for j in range(out.shape[1]):
-        kernel_values(kernel, f, complete_row(Spread(every, columns[j])), row)
+        kernel_values(kernel, f, complete_row(DenseRow(every, columns[j])), row)
         for i in range(out.shape[0]):
             out[i, j] = row.values[i]
 
@@ -132,7 +132,7 @@ def backward(R, n, half, coordinates):
 
 
 @compiled
-def grow(R, n, half, residual):
+def extend_factor(R, n, half, residual):
     """Append a point. Requires: residual > 0 and `half` from `forward`. Ensures: R[:n+1, :n+1] is the factor."""
     for j in range(n):
         R[j, n] = half[j]
@@ -140,7 +140,7 @@ def grow(R, n, half, residual):
 
 
 @compiled
-def shrink(R, n, i, half):
+def reduce_factor(R, n, i, half):
     """Remove point i, O((n - i)^2). Ensures: R[:n-1, :n-1] is the factor of the other points, in their order.
 
     Without column i the rest is upper triangular but for one entry a column, which Givens rotations of rows (j, j+1)

@@ -38,19 +38,19 @@ class Block(NamedTuple):
     shared: int
 
 
-class Spread(NamedTuple):
+class DenseRow(NamedTuple):
     """Where a nearly dense row is written out: all feature indices, and room for their values."""
 
     indices: np.ndarray
     values: np.ndarray
 
 
-def spread(width: int, dtype: Any) -> Spread:
-    return Spread(np.arange(width), np.zeros(width, dtype))
+def dense_row(width: int, dtype: Any) -> DenseRow:
+    return DenseRow(np.arange(width), np.zeros(width, dtype))
 
 
 @inlined
-def row_of(block, t, place, spread):
+def row_of(block, t, place, dense):
     """Row t of a block.
 
     A sparse row with many of its features present is spread out: distances to it are then sums of squared
@@ -60,14 +60,14 @@ def row_of(block, t, place, spread):
     hi = block.indptr[t + 1]
     if block.shared == 1:
         return Row(block.indices, block.values[lo:hi], place, block.values[lo:])
-    width = spread.indices.shape[0]
+    width = dense.indices.shape[0]
     if hi - lo < DENSE_SHARE * width:
         return Row(block.indices[lo:hi], block.values[lo:hi], place, block.values[:0])
     for j in range(width):
-        spread.values[j] = 0
+        dense.values[j] = 0
     for p in range(lo, hi):
-        spread.values[block.indices[p]] = block.values[p]
-    return Row(spread.indices, spread.values, place, spread.values[:0])
+        dense.values[block.indices[p]] = block.values[p]
+    return Row(dense.indices, dense.values, place, dense.values[:0])
 
 
 @inlined
@@ -77,9 +77,9 @@ def alone(x):
 
 
 @inlined
-def complete_row(spread):
-    """What is written out in `spread`, as a row of no chunk."""
-    return Row(spread.indices, spread.values, -1, spread.values[:0])
+def complete_row(dense):
+    """What is written out in `dense`, as a row of no chunk."""
+    return Row(dense.indices, dense.values, -1, dense.values[:0])
 
 
 @compiled

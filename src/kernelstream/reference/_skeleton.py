@@ -5,7 +5,7 @@ import numpy as np
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     eta, S, alpha, scores = spec.learning_rate, np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     for u, d in zip(X, y, strict=True):
         f = alpha.T @ matrix(spec.kernel, S, u)[:, 0] if len(S) else np.zeros(outputs)

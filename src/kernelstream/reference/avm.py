@@ -7,7 +7,7 @@ from ..numerics import rng
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     lam, delta, d = spec.regularization, spec.coverage, X.shape[1]
     l2 = isinstance(as_loss(spec.loss), Squared) and lam <= 1
     C, w, past, scores, y_max = np.zeros((0, d)), np.zeros((0, outputs)), [], [], 0.0

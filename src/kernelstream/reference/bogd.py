@@ -22,7 +22,7 @@ def probabilities(size):
         R = R[q > 0]
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, eps, gamma, B = (
         as_schedule(spec.learning_rate),
         spec.regularization,

@@ -10,7 +10,7 @@ from .pa import tau
 ROUNDING = 1e-12
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     S, alpha, scores, B = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), [], spec.budget
     for x, yt in zip(X, y, strict=True):
         k = matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(0)

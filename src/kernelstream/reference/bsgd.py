@@ -10,7 +10,7 @@ from .kernels import matrix
 ROUNDING = 1e-12
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     lam, S, b, scores = spec.regularization, np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     draw = (rng.uniform(rng.key(seed), i) for i in range(10**9))
     oldest = 0

@@ -7,7 +7,7 @@ import numpy as np
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     lam, D = spec.regularization, spec.n_components
     u = spec.kernel.frequencies(seed, range(X.shape[1]), D)
     S, b, w, scores = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), np.zeros((outputs, 2 * D)), []

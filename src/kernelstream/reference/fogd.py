@@ -6,7 +6,7 @@ from ..schedules import as_schedule
 from .features import frequencies
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, eps, D = as_schedule(spec.learning_rate), spec.regularization, spec.threshold, spec.n_components
     u = frequencies(spec, seed, X.shape[1])
     w, scores = np.zeros((outputs, 2 * D)), []

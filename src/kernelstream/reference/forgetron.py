@@ -16,7 +16,7 @@ def largest_phi(delta, mu, Q, M):
     return min(r.real for r in roots if abs(r.imag) < 1e-12 and r.real > 0)
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     S, alpha, scores, Q, M, eta = [], [], [], 0.0, 0, spec.learning_rate
     unit = 1.0 if outputs == 1 and (np.abs(y) != 1).any() else eta  # 1 in regression
     for x, yt in zip(X, y, strict=True):

@@ -8,7 +8,7 @@ from ..schedules import as_schedule
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, eps = as_schedule(spec.learning_rate), spec.regularization, spec.threshold
     B, k = spec.budget, spec.rank
     S, alpha, w, scores = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), None, []

@@ -7,7 +7,7 @@ import numpy as np
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     eta, lam, nu = spec.learning_rate, spec.regularization, spec.nu
     S, alpha, scores, border = [], [], [], None
     for x, yt in zip(X, y, strict=True):

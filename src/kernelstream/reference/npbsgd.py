@@ -10,7 +10,7 @@ from .kernels import matrix
 ROUNDING = 1e-12
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     lam, B, key, draws = spec.regularization, spec.budget, rng.key(seed), 0
     S, b, scores = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     for t, (x, yt) in enumerate(zip(X, y, strict=True)):

@@ -14,7 +14,7 @@ def tau(C, variant, l, u, kxx):
     return min(C, l / reach) if variant == 1 else l / (reach + 1 / (2 * C))
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     S, alpha, scores = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     for x, yt in zip(X, y, strict=True):
         f = alpha.T @ matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(outputs)

@@ -5,7 +5,7 @@ import numpy as np
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     lam, S, a, scores = spec.regularization, np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     for t, (x, yt) in enumerate(zip(X, y, strict=True), start=1):
         f = a.T @ matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(outputs)

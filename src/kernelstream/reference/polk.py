@@ -9,7 +9,7 @@ from .kernels import matrix
 ROUNDING, REACH_ROUNDING = 1e-12, 32 * np.finfo(float).eps
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, B, key = as_schedule(spec.learning_rate), spec.regularization, spec.batch_size, rng.key(seed)
     D, w, scores, batch, t, draws = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), [], [], 0, 0
     for u, (x, yt) in enumerate(zip(X, y, strict=True), start=1):

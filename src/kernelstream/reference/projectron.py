@@ -9,7 +9,7 @@ from .kernels import matrix
 ROUNDING = 1e-12
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     S, alpha, scores, eta, B = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), [], spec.learning_rate, spec.budget
     for x, yt in zip(X, y, strict=True):
         k = matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(0)

@@ -6,7 +6,7 @@ from ..numerics import rng
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     S, alpha, scores, key, draws = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), [], rng.key(seed), 0
     for x, yt in zip(X, y, strict=True):
         f = alpha.T @ matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(outputs)

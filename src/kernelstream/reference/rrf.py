@@ -14,7 +14,7 @@ def width_gradient(w, gamma, e, x, g):
     return np.exp(gamma) * x * (e @ (-np.sin(p) * to_z[:D] + np.cos(p) * to_z[D:]))
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, eps, D = as_schedule(spec.learning_rate), spec.regularization, spec.threshold, spec.n_components
     rho, clip, own = spec.width_learning_rate, spec.width_clip, isinstance(spec.width_learning_rate, Schedule)
     e = spec.kernel.frequencies(seed, range(X.shape[1]), D)

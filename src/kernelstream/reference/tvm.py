@@ -7,7 +7,7 @@ import numpy as np
 from .kernels import matrix
 
 
-def run(spec, loss, X, y, outputs, seed):
+def learn(spec, loss, X, y, outputs, seed):
     C, Z, s, alpha, scores = spec.aggressiveness, np.zeros((0, X.shape[1])), np.zeros((0, 2)), np.zeros((0, 2)), []
     for x, yt in zip(X, y, strict=True):
         f = (alpha[:, 1] - alpha[:, 0]) @ matrix(spec.kernel, Z, x)[:, 0] if len(Z) else 0.0

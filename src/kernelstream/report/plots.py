@@ -219,8 +219,8 @@ def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> b
     """Scale and range of a metric's axis: what happened by chance in the first rows is cut off."""
     name = group[0].trace.headline
     share = _SETTLED_LOG if panel.get_xscale() == "log" else _SETTLED_LINEAR
-    settled = [curve.y[curve.x >= share * curve.x[-1]] for curve in curves if len(curve.x) > 0]
-    shown = np.concatenate([*settled, [run.headline.mean for run in group]])
+    ends = [curve.y[curve.x >= share * curve.x[-1]] for curve in curves if len(curve.x) > 0]
+    shown = np.concatenate([*ends, [run.headline.mean for run in group]])
     shown = shown[np.isfinite(shown)]
     logarithmic = metric_scale(panel.yaxis, name, [run.headline.mean for run in group])
     if len(shown) == 0:

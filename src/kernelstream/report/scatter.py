@@ -71,7 +71,7 @@ def label_points(
 ) -> None:
     """Write each label at the nearest place beside its marker where it covers no marker and no other label.
 
-    Requires: the figure is settled.
+    Requires: the figure is laid out.
     """
     renderer = panel.figure.canvas.get_renderer()
     unit = panel.figure.dpi / _POINTS_PER_INCH

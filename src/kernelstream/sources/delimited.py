@@ -66,7 +66,7 @@ class DelimitedSource(TableSource):
                 return
             texts = self._whole_lines(stream, _CHUNK_BYTES, b"".join(read[head.skip :]))
             first = next(texts)
-            layout = self._settled(head, first, above)
+            layout = self._decided(head, first, above)
             tables = _Rows(self, layout).tables(itertools.chain([first], texts), head.skip + 1)
             yield from self._blocks(tables, self._new_encoder(layout, np.float64, earlier))
 
@@ -121,7 +121,7 @@ class DelimitedSource(TableSource):
             raise SourceError(what, path=self.path, line=line)
         return False
 
-    def _settled(self, head: _Head, text: bytes, above: Layout | None) -> Layout:
+    def _decided(self, head: _Head, text: bytes, above: Layout | None) -> Layout:
         """The kinds of the columns, as the table above or else the first text shows them."""
         names, label, _ = head
         if above is not None:

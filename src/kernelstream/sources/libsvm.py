@@ -64,9 +64,9 @@ class _Reading:
         self.width = 1
         self.row = 0
         self.words: list[str] = []
-        # Labels are numbers until the first block shows a word; from the second block on this is settled.
+        # Labels are numbers until the first block shows a word; from the second block on this is decided.
         self.numeric = True
-        self.settled = False
+        self.decided = False
         # The first block's rows with words for labels, and what is wrong with them should they be too few to count.
         self.strays: list[tuple[int, SourceError]] = []
         self.most_strays = int(FEW * source.block_rows) if source.on_error == "skip" else 0
@@ -110,14 +110,14 @@ class _Reading:
 
     def take_block(self) -> LabelledBlock:
         """The rows read since the last block."""
-        if not self.settled and 0 < len(self.strays) <= min(FEW * self.row, self.most_strays):
+        if not self.decided and 0 < len(self.strays) <= min(FEW * self.row, self.most_strays):
             self._drop_strays()
         rows, entries = self.row, self.buffers.indptr[self.row]
         indices = self.buffers.indices[:entries].copy()
         self.width = max(self.width, int(indices.max(initial=0)) + 1)
         X = as_csr(self.buffers.values[:entries].copy(), indices, self.buffers.indptr[: rows + 1].copy(), self.width)
         y: NDArray[Any] = self.buffers.labels[:rows].copy() if self.numeric else np.array(self.words)
-        self.row, self.words, self.settled = 0, [], True
+        self.row, self.words, self.decided = 0, [], True
         return X, y
 
     def _reserve(self, n_bytes: int) -> None:
@@ -157,14 +157,14 @@ class _Reading:
                     yield start, f"the line starts with {token!r} and has no label; put one first"
                 elif "," in token:
                     yield start, f"{token!r} is several labels; one label a row is supported, so keep one"
-                elif self.settled and self.numeric:
+                elif self.decided and self.numeric:
                     yield start, _stray(token)
                 else:
                     worded.append(start)
 
     def _settle_words(self, text: bytes, first: int, worded: list[int]) -> None:
         """Keep the labels of the rows from `first` on as words, for as long as labels can be words."""
-        if self.settled and self.numeric:
+        if self.decided and self.numeric:
             return
         spans = self.buffers.spans[first : self.row]
         rows = np.flatnonzero(np.isin(spans[:, 0], worded))

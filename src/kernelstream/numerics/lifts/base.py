@@ -25,7 +25,7 @@ class Lift:
         """The map of a model of this shape (`engine.Shape`)."""
         raise NotImplementedError
 
-    def widened(self, map: Any, shape: Any) -> Any:
+    def grown(self, map: Any, shape: Any) -> Any:
         """The map for more features or outputs; what was drawn stays as it is."""
         raise NotImplementedError
 

@@ -52,7 +52,7 @@ class Fourier(Lift):
     def map(self, shape: Any) -> FourierMap:
         return FourierMap(self._drawn(shape.seed, range(shape.width), shape.dtype), np.array(shape.seed, np.uint64))
 
-    def widened(self, map: FourierMap, shape: Any) -> FourierMap:
+    def grown(self, map: FourierMap, shape: Any) -> FourierMap:
         known = map.frequencies
         new = self._drawn(int(map.seed), range(len(known), shape.width), known.dtype)
         return map._replace(frequencies=np.concatenate([known, new]))

@@ -34,7 +34,7 @@ class Identity(Lift):
     def map(self, shape: Any) -> IdentityMap:
         return IdentityMap(np.zeros(shape.width, shape.dtype))
 
-    def widened(self, map: IdentityMap, shape: Any) -> IdentityMap:
+    def grown(self, map: IdentityMap, shape: Any) -> IdentityMap:
         return self.map(shape)
 
     def lifted(self, map: IdentityMap, rows: int) -> Written:

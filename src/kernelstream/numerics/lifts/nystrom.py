@@ -19,7 +19,7 @@ from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
 from ..memory import one_blas_thread
 from ..products import PRODUCTS
-from ..rows import Spread, spread
+from ..rows import DenseRow, dense_row
 from .base import Lift, lift_rows
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NystromRecord(NamedTuple):
 
 class Projected(NamedTuple):
     row: KernelRow
-    spread: Spread
+    dense: DenseRow
     rows: np.ndarray  # (TOGETHER, B) kernel values
     z: np.ndarray  # (rows, k)
 
@@ -62,13 +62,13 @@ class Nystrom(Lift):
         f = expansion.empty(shape.width, self.budget, shape.n_outputs, shape.dtype)
         return NystromMap(f, np.zeros((self.rank, self.budget), shape.dtype), np.zeros((), np.int64))
 
-    def widened(self, map: NystromMap, shape: Any) -> NystromMap:
+    def grown(self, map: NystromMap, shape: Any) -> NystromMap:
         return map._replace(f=expansion.resized(map.f, n_features=shape.width, n_outputs=shape.n_outputs))
 
     def lifted(self, map: NystromMap, rows: int) -> Projected:
         (width, budget), dtype = map.f.points.shape, map.f.points.dtype
         values, z = np.zeros((TOGETHER, budget), dtype), np.zeros((rows, self.rank), dtype)
-        return Projected(expansion.kernel_row(map.f), spread(width, dtype), values, z)
+        return Projected(expansion.kernel_row(map.f), dense_row(width, dtype), values, z)
 
     def ready(self, map: NystromMap) -> bool:
         return bool(map.frozen)
@@ -97,5 +97,5 @@ def _(record, map, block, start, stop, lifted):
         return
     for first in range(start, stop, TOGETHER):
         last, rows, z = min(first + TOGETHER, stop), lifted.rows, lifted.z[first - start :]
-        expansion.kernel_rows(record.kernel, map.f, block, first, last, lifted.spread, lifted.row, rows)
+        expansion.kernel_rows(record.kernel, map.f, block, first, last, lifted.dense, lifted.row, rows)
         call_for_effect(record.products, rows, last - first, map.map, z)

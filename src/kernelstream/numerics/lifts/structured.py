@@ -73,9 +73,9 @@ class Structured(Lift):
     def map(self, shape: Any) -> StructuredMap:
         scales = (self.kernel.scales(shape.seed, self.n_components) / GROUP).astype(shape.dtype)
         empty = StructuredMap(np.zeros((0, GROUP), shape.dtype), scales, np.array(shape.seed, np.uint64))
-        return self.widened(empty, shape)
+        return self.grown(empty, shape)
 
-    def widened(self, map: StructuredMap, shape: Any) -> StructuredMap:
+    def grown(self, map: StructuredMap, shape: Any) -> StructuredMap:
         blocks = _ceiling(len(map.scales))
         groups = range(len(map.signs) // (3 * blocks), _ceiling(shape.width))
         drawn = (signs(int(map.seed), group, block) for group in groups for block in range(blocks))
