@@ -13,7 +13,7 @@ from .results import Record, Results
 
 BILLION, MILLION = 10**9, 10**6
 DAY = 86_400.0
-ROOM = 16 * 2**30  # bytes of memory of a machine on a scratch
+ROOM = 16 * 2**30  # bytes of memory of a machine on a desk
 SQUARE = ("polk", "npbsgd")  # keep a factor of their Gram matrix, without a bound
 
 
