@@ -157,7 +157,7 @@ def _two_cores(results: Results) -> str:
 def _small_things(results: Results) -> str:
     rows = []
     for r in results.records("calls"):
-        for call in ("partial_fit", "predict"):
+        for call in (call for call in ("partial_fit", "predict", "learn_one", "scores_one") if call in r["seconds"]):
             rows.append([f"{r['learner']}: {call} on one row", with_range(microseconds(r, call), "us", 1)])
     for r in results.records("smallest"):
         cost = spread([1e6 * s / r["rows"] for s in r["seconds"]["ours"]])

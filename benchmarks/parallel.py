@@ -106,7 +106,7 @@ def _error(case: Case, data: Data) -> float:
 
 
 def calls(plan: Plan) -> list[Record]:
-    """`partial_fit` and `predict` on one row, and `predict_learn` beside `partial_fit` on all."""
+    """`partial_fit`, `predict`, `learn_one` and `scores_one` on one row; `predict_learn` beside `partial_fit` on all."""
     data = real("cod-rna").first(min(20_000, plan.most_rows))
     times = min(1000, len(data.y))
     records = []
@@ -127,6 +127,14 @@ def calls(plan: Plan) -> list[Record]:
             for t in range(times):
                 model.predict(data.X[t : t + 1])
 
+        def learn_one(learner: Any = model.learner_) -> None:
+            for t in range(times):
+                learner.learn_one(data.X[t], data.y[t])
+
+        def scores_one(learner: Any = model.learner_) -> None:
+            for t in range(times):
+                learner.scores_one(data.X[t])
+
         def whole(method: str, fresh: Callable[[], Any] = fresh) -> Callable[[], Callable[[], Any]]:
             def work() -> Callable[[], Any]:
                 model = fresh()
@@ -137,11 +145,13 @@ def calls(plan: Plan) -> list[Record]:
         works = {
             "partial_fit": lambda fit=fit: fit,
             "predict": lambda predict=predict: predict,
+            "learn_one": lambda learn_one=learn_one: learn_one,
+            "scores_one": lambda scores_one=scores_one: scores_one,
             "all rows": whole("partial_fit"),
             "predict_learn": whole("predict_learn"),
         }
         turns = in_turns(plan, works)
-        rows = {"partial_fit": times, "predict": times, "all rows": len(data.y), "predict_learn": len(data.y)}
+        rows = {name: len(data.y) if name in ("all rows", "predict_learn") else times for name in works}
         facts = {"learner": name, "data": data.name, "d": data.width, **size}
         records.append({**facts, **turns.as_json(), "rows_of": rows})
     return records
