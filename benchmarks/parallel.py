@@ -106,7 +106,7 @@ def _error(case: Case, data: Data) -> float:
 
 
 def calls(plan: Plan) -> list[Record]:
-    """`partial_fit`, `predict`, `learn_one` and `scores_one` on one row; `predict_learn` beside `partial_fit` on all."""
+    """One row by `partial_fit`, `predict`, `learn_one`, `scores_one`; all by `predict_learn` and `partial_fit`."""
     data = real("cod-rna").first(min(20_000, plan.most_rows))
     times = min(1000, len(data.y))
     records = []

@@ -239,7 +239,7 @@ atexit.register(lambda: print(sum(len(learner.learn(*block)) for block in ReadAh
 def test_a_fork_has_helpers_of_its_own():
     code = """
 import os
-from kernelstream import cores
+from kernelstream.engine import cores
 print(cores.ask(int, "1").result(), flush=True)
 child = os.fork()
 if child == 0:
@@ -259,14 +259,15 @@ def printed(code, **environment):
 def test_the_default_is_two_and_heeds_the_environment_in_workers_of_joblib_too():
     code = """
 from joblib import Parallel, delayed
-from kernelstream import cores
+from kernelstream.engine import cores
 def asked():
-    from kernelstream import cores
+    from kernelstream.engine import cores
     return cores.DEFAULT_THREADS
 print(cores.DEFAULT_THREADS, *Parallel(n_jobs=cores.available())(delayed(asked)() for _ in range(2)))
 """
     assert printed(code) == [str(min(2, cores.available())), "1", "1"]
-    assert printed("from kernelstream import cores; print(cores.DEFAULT_THREADS)", NUMBA_NUM_THREADS="1") == ["1"]
+    alone = "from kernelstream.engine.cores import DEFAULT_THREADS; print(DEFAULT_THREADS)"
+    assert printed(alone, NUMBA_NUM_THREADS="1") == ["1"]
 
 
 def test_a_pickled_learner_goes_on_in_another_process(tmp_path):

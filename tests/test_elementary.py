@@ -192,7 +192,7 @@ def test_a_value_does_not_depend_on_the_length_of_its_row(dtype, length):
 INTERPRETED = """
 import sys
 import numpy as np
-from kernelstream import elementary
+from kernelstream.numerics import elementary
 data = np.load(sys.argv[1])
 out = {}
 for name in ("float32", "float64"):
