@@ -62,7 +62,8 @@ def test_the_sequential_generator_gives_the_numbered_sequence():
 
 
 def test_compiled_equals_interpreted():
-    script = "from kernelstream.numerics import rng; s = rng.generator(8, 1); print([rng.draw(s).hex() for _ in range(20)])"
+    draws = "s = rng.generator(8, 1); print([rng.draw(s).hex() for _ in range(20)])"
+    script = f"from kernelstream.numerics import rng; {draws}"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(kernelstream.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", script], env=environment, check=True, capture_output=True, text=True
