@@ -175,7 +175,7 @@ def test_a_saved_model_predicts_the_same_and_applies_the_scaling(tmp_path):
     )
     prequential(learner, open_source("digits"))
     loaded = Learner.load(model)
-    assert loaded.scaling.kind == "standard"
+    assert loaded.inputs.features.kind == "standard"
     assert np.array_equal(loaded.scores(X), learner.scores(X))
     assert np.mean(loaded.predict(X) == y) > 0.9
 

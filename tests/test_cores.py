@@ -207,14 +207,14 @@ def test_few_rows_ask_for_no_thread(monkeypatch):
         learner.scores(X[start:stop])
 
 
-def test_a_number_of_threads_is_checked_and_not_kept_in_files(tmp_path):
+def test_a_number_of_threads_is_checked_and_kept_in_files(tmp_path):
     for threads in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match=f"threads={threads!r} must be a whole number"):
             Learner("fogd", Binary([-1, 1]), threads=threads)
     learner = Learner("fogd", Binary([-1, 1]), threads=1)
     learner.learn(*stream(BINARY))
     learner.save(tmp_path / "model.ks")
-    assert Learner.load(tmp_path / "model.ks").threads is None
+    assert Learner.load(tmp_path / "model.ks").threads == 1
 
 
 # Processes.

@@ -297,7 +297,7 @@ def case_of(spec, task=BINARY):
 
 
 def test_the_kit_catches_a_budget_that_is_exceeded(monkeypatch):
-    monkeypatch.setattr(NOGD, "size", lambda self, state: int(state.f.size) + 1)
+    monkeypatch.setattr(NOGD, "size", lambda self, state: int(state.map.f.size) + 1)
     with pytest.raises(AssertionError, match="21 points"):
         laws.ALGORITHM_LAWS["budget_is_never_exceeded"](case_of(NOGD))
 
