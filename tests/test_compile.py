@@ -75,10 +75,10 @@ def test_import_and_learning_work_without_a_writable_home_or_cache(scores, tmp_p
 def test_several_cold_processes_share_one_cache_without_harm(scores, tmp_path):
     env = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
     env |= {"PYTHONPATH": str(PACKAGE.parent), "KERNELSTREAM_CACHE": str(tmp_path / "cache")}
-    outs = [tmp_path / f"{i}.npy" for i in range(4)]
+    outs = [tmp_path / f"{i}.npy" for i in range(2)]
     jobs = [subprocess.Popen([sys.executable, "-c", ONE, str(out)], env=env, stderr=subprocess.PIPE) for out in outs]
     errors = [job.communicate()[1] for job in jobs]
-    assert [job.returncode for job in jobs] == [0, 0, 0, 0], errors
+    assert [job.returncode for job in jobs] == [0, 0], errors
     assert all(np.array_equal(np.load(out), scores[:1]) for out in outs)
     warm = run(ONE + "\nfrom kernelstream.engine import learn_rows; print(sum(learn_rows.stats.cache_misses.values()))",
                tmp_path / "w.npy", KERNELSTREAM_CACHE=str(tmp_path / "cache"))  # fmt: skip

@@ -78,7 +78,7 @@ def test_a_law_of_learner_is_tried_once_a_task_and_the_others_on_every_kernel_an
         if law in laws.LEARNER_LAWS:
             asked = law != "nothing_is_recompiled" or not INTERPRETED
             assert [case.task for case in tried] == list(spec.tasks if asked else ())
-        elif tried and law != "late_classes_add_an_output":
+        elif tried and law not in ("late_classes_add_an_output", "a_third_class_keeps_the_margin"):
             covered = laws.selection(spec)
             assert {str(c.spec.kernel) for c in tried} == {str(c.spec.kernel) for c in covered}
             assert {(c.task, c.loss) for c in tried} == {(c.task, c.loss) for c in covered}

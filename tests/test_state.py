@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 import kernelstream
-from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression
+from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, make
 from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Matern
 from kernelstream.schedules import InverseSqrt
@@ -271,3 +271,46 @@ while True:
         process.wait()
         process.stdout.close()
         assert Learner.load(model).n_seen >= 300
+
+
+# From two classes to three.
+
+
+@pytest.mark.parametrize("name", ["budget-perceptron", "bsgd-r", "bpa-s", "bpa-nn"])
+def test_what_follows_from_the_coefficients_follows_them_when_outputs_are_split(name):
+    one = Learner(make(name, kernel=Gaussian(gamma=0.3), budget=30), Binary([0, 1]), dtype="float64")
+    one.learn(X, Y)
+    shape = one._runner.shape._replace(n_outputs=2)
+    halves = one.spec.split(one._state, shape)
+    anew = one.spec.merge(one._runner.record, one.spec.init(shape), halves, 1.0)
+    kept, expected = leaves(halves), leaves(anew)
+    followers = {"budget-perceptron": ("inner", "inverse", "itself", "at_points"), "bsgd-r": ("ranks",)}
+    for part in followers.get(name, ("sizes",)):
+        n = int(halves.f.size)
+        np.testing.assert_allclose(kept[part][..., :n], expected[part][..., :n], rtol=1e-9, atol=1e-9)
+        assert kept[part][..., :n].any()
+
+
+@pytest.mark.parametrize("name", ["fogd", "ogd"])
+@pytest.mark.parametrize("third", [1, 2, 7, 100, 256, 300])
+def test_a_third_class_inside_the_opening_gives_one_result_however_the_stream_is_cut(name, third):
+    rows, labels = X[:320], np.where(np.arange(320) < third, Y[:320], (Y[:320] + np.arange(320)) % 3)
+    learners = [Learner(name, Binary([0, 1]), grow_classes=True) for _ in range(3)]
+    for learner, height in zip(learners, (1, 13, 320), strict=True):
+        shown = [learner.learn(rows[t : t + height], labels[t : t + height]) for t in range(0, 320, height)]
+        assert learner.task.name == "multiclass" and shown[-1].shape[1] == 3
+    first, *others = (learner.scores(rows) for learner in learners)
+    for other in others:
+        assert np.array_equal(other, first)
+
+
+def test_a_class_is_shown_only_after_it_came():
+    """Rows before it, and the row that brings it, score -inf for it; labels follow the classes known."""
+    learner = Learner(FOGD(kernel=Gaussian(gamma=0.3)), Binary([0, 1]), grow_classes=True)
+    labels = np.where(np.arange(60) < 40, Y[:60], 2)
+    scores = learner.learn(X[:60], labels)
+    assert np.isneginf(scores[:41, 2]).all() and np.isfinite(scores[41:]).all()
+    alone = Learner(FOGD(kernel=Gaussian(gamma=0.3)), Binary([0, 1]))
+    assert np.array_equal(scores[:40, 1] - scores[:40, 0], alone.learn(X[:40], labels[:40])[:, 0])
+    assert set(learner.task.decode(scores[:41])) <= {0, 1}
+    assert learner.losses.shape == (60,)

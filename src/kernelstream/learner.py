@@ -5,6 +5,7 @@ Everything that can be wrong with a block is found before the model changes.
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -23,7 +24,7 @@ from .losses import as_loss
 from .numerics.rows import Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
-from .tasks import Classification, Multiclass, Regression, Task
+from .tasks import MULTICLASS, Binary, Classification, Regression, Task
 
 DTYPES = ("float32", "float64")
 
@@ -65,7 +66,8 @@ class Learner:
     task: ``Regression()``, ``Binary(classes)``, ``Multiclass(classes)``, or the word "regression".
     seed: of every random choice.
     grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
-    grow_classes: accept labels that were never announced (needs a `Multiclass` task); otherwise they are refused.
+    grow_classes: accept labels that were never announced; otherwise they are refused. A third class makes a binary task
+        one of several classes.
     scaling: "none", "online" (features, and targets of a regression, by what was seen so far), or a fitted one, as
         `fit_scaling` gives it. The learner keeps its own copy.
     threads: on how many cores one call may run; None means two, where there are two. They change no result.
@@ -92,13 +94,13 @@ class Learner:
             if task != Regression.name:
                 raise ValueError(f"task={task!r} needs its classes: Binary([...]) or Multiclass([...]).")
             task = Regression()
-        if grow_classes and not isinstance(task, Multiclass):
-            raise ValueError("grow_classes=True needs a Multiclass task: Multiclass(classes) also takes two classes.")
         self.algorithm = as_algorithm(algorithm)
         if task.name not in self.algorithm.tasks:
             raise ValueError(
                 f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}."
             )
+        if grow_classes and MULTICLASS not in self.algorithm.tasks:
+            raise ValueError(f"grow_classes=True needs several classes, and {self.algorithm.name} does two only.")
         self.task = task
         if threads is not None:
             whole(1, threads=threads)
@@ -243,12 +245,31 @@ class Learner:
             self._fitting_width(ahead)
             if ahead.shape[0] != n:
                 raise ValueError(f"There are {n} rows to learn and {ahead.shape[0]} to show; give as many of both.")
-        task = self.task.grown(y) if self.grow_classes else self.task
-        targets = task.encode(y)
-        self._make_room(width, task)
-        if self._opening is None:
-            return self._advance(matrix, targets, weights, ahead)
-        return self._open(matrix, targets, weights, ahead)
+        before, pieces = self.task, self._pieces(y)
+        parts, losses = [], []
+        for some, task, targets in pieces:
+            self._make_room(width, task)
+            learn = self._advance if self._opening is None else self._open
+            parts.append(learn(matrix[some], targets, weights[some], ahead[some]))
+            losses.append(self.losses)
+        if self.task is before:
+            return parts[0]
+        self.losses = np.concatenate(losses)
+        tasks = [before, *(task for _, task, _ in pieces)]
+        scores, late = (_with_later_classes(part, tasks) for part in zip(*parts, strict=True))
+        return scores, late
+
+    def _pieces(self, y: Any) -> list[tuple[slice, Task, np.ndarray]]:
+        """The block cut where labels come that were never seen, each piece with the task that it is learned with."""
+        if not self.grow_classes or not isinstance(self.task, Classification):
+            return [(slice(0, len(y)), self.task, self.task.encode(y))]
+        task: Task = self.task
+        pieces, start, labels = [], 0, np.asarray(y)
+        for new in self.task.newcomers(y):
+            if new > start:
+                pieces.append((slice(start, new), task, task.encode(labels[start:new])))
+            task, start = task.grown(labels[new : new + 1]), new
+        return [*pieces, (slice(start, len(labels)), task, task.encode(labels[start:]))]
 
     def _open(self, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any) -> tuple[np.ndarray, np.ndarray]:
         """`_advance` from one row at which things are settled to the next."""
@@ -390,6 +411,8 @@ class Learner:
         elif width > self.width or task is not self.task:
             shape = self._runner.shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
             self._runner = self._runner.grown(task.name, shape)
+            if task.name != self.task.name and self._opening is not None:
+                self._opening.retarget(lambda signs: (signs + 1.0) / 2.0)
         self.task = task
 
     # Pickles: addresses of compiled code mean nothing in another process.
@@ -552,6 +575,20 @@ class Learner:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
             raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
+
+
+def _with_later_classes(parts: Sequence[np.ndarray], tasks: Sequence[Any]) -> np.ndarray:
+    """Scores of the pieces of a block for the classes of the last one: those that a row did not know score -inf.
+
+    tasks: before the block, and of each piece. Of two classes the one output f is (-f/2, f/2).
+    """
+    joined = []
+    for part, before, task in zip(parts, tasks, tasks[1:], strict=False):
+        wide = np.full((len(part), tasks[-1].n_outputs), -np.inf, part.dtype)
+        wide[:, : len(task.classes)] = np.hstack([-0.5 * part, 0.5 * part]) if isinstance(task, Binary) else part
+        wide[:1, len(before.classes) :] = -np.inf  # the first row brings them
+        joined.append(wide)
+    return np.concatenate(joined)
 
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:

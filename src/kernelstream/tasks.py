@@ -97,6 +97,12 @@ class Classification(Task):
             known = np.zeros(len(y), bool)
         return (self._order[place] if known.any() else np.zeros(len(y), np.int64)), known
 
+    def newcomers(self, y: Any) -> list[int]:
+        """The rows that bring a label which is not among the classes, each label where it first comes."""
+        labels = _label_array(y)
+        unknown = np.flatnonzero(~self.positions(labels)[1])
+        return sorted(unknown[np.unique(labels[unknown], return_index=True)[1]].tolist())
+
     def _place(self, label: Any) -> int | None:
         """The class index of one label that is known and easy to look up."""
         try:
@@ -144,6 +150,9 @@ class Binary(Classification):
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[(scores[:, 0] >= 0).astype(np.int64)])
+
+    def grown(self, y: Any) -> "Classification":
+        return self if self.positions(y)[1].all() else Multiclass(self.classes).grown(y)
 
 
 class Multiclass(Classification):

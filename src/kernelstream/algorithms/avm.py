@@ -112,7 +112,11 @@ class AVM(RegularisedRisk):
         if self.cells == "rectangle":
             reasons["late_features_count_as_zero_before"] = "a side depends on the number of features, Alg. 4"
         if self.output != "last":
-            for law in ("late_classes_add_an_output", "weight_zero_learns_nothing"):
+            for law in (
+                "late_classes_add_an_output",
+                "a_third_class_keeps_the_margin",
+                "weight_zero_learns_nothing",
+            ):
                 reasons[law] = "a round of weight 0 moves a mean, which is more than shrinking"
         return reasons
 

@@ -156,6 +156,10 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
         check_neighbours(state.near, int(state.f.size))
         return state
 
+    def split(self, state: BPAState, shape: Shape) -> BPAState:
+        halves: BPAState = super().split(state, shape)
+        return halves._replace(sizes=0.5 * state.sizes)
+
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
         """Terms beyond the budget are removed, the smallest first."""
         merged: BPAState = super().merge(record, state, other, weight)

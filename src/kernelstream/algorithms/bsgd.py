@@ -134,6 +134,10 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         """degradation: the squared norm that the budget has cost so far, summed over the removals."""
         return {**super().attributes(state), "degradation": float(state.degradation)}
 
+    def split(self, state: BSGDState, shape: Shape) -> BSGDState:
+        halves: BSGDState = super().split(state, shape)
+        return halves._replace(ranks=0.5 * state.ranks)
+
     def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
         """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
         merged: BSGDState = super().merge(record, state, other, weight)

@@ -64,6 +64,10 @@ class BudgetPerceptron(MistakesOnBudget):
         at_points[: len(state.at_points)] = state.at_points
         return super().grow(state, shape)._replace(at_points=at_points)
 
+    def split(self, state: Any, shape: Shape) -> BudgetPerceptronState:
+        halves, size = super().split(state, shape), math.sqrt(0.5)
+        return halves._replace(inner=0.5 * state.inner, inverse=state.inverse / size, itself=size * state.itself)
+
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> BudgetPerceptronState:
         merged = super().merge(record, state, other, weight)
         kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))

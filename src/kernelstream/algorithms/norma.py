@@ -68,7 +68,6 @@ class NORMA(ExpansionAlgorithm):
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = False
     parent: ClassVar[str | None] = "norma"
-    exempt: ClassVar[dict[str, str]] = {"losses_are_those_of_its_reference": "its loss is above a border that moves"}
 
     def check(self) -> None:
         super().check()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.models import Model, Shown, SklearnModel, as_model
+from ..evaluate.models import Model, OwnModel, Shown, SklearnModel, as_model
 from ..sources import Matrix, Scaling
 from ..sources.survey import Survey
 from ..tasks import Classification
@@ -30,7 +30,10 @@ def other(name: str, found: Survey) -> Model:
 
 def knows_its_classes(model: Model) -> bool:
     """Whether a model must be told all classes before it begins."""
-    return isinstance(model.model if isinstance(model, _OnScaledRows) else model, SklearnModel)
+    model = model.model if isinstance(model, _OnScaledRows) else model
+    if isinstance(model, OwnModel):
+        return not getattr(model.learner, "grow_classes", True)
+    return isinstance(model, SklearnModel)
 
 
 class _OnScaledRows(Model):

@@ -14,7 +14,7 @@ import numpy as np
 from ..kernels import Gaussian, Kernel, Need
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
-from .state import restored
+from .state import restored, split
 
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
@@ -107,6 +107,10 @@ class Algorithm(Parameters):
     def grow(self, state: Any, shape: Shape) -> Any:
         """The same function for more features or outputs."""
         raise NotImplementedError
+
+    def split(self, state: Any, shape: Shape) -> Any:
+        """(-f/2, f/2), two outputs whose margin is f, from the one output f of a binary task."""
+        return split(state, self.init(shape._replace(n_outputs=1)), self.init(shape._replace(n_outputs=2)))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
         """The state that a model file holds; ValueError when compiled code could not run on it."""

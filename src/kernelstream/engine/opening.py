@@ -4,7 +4,7 @@ After rows 1, 2, 4, ..., 256 everything that depends on data is settled on all r
 predictions always come from the newest model. So neither the cut of the stream nor its storage has an effect.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -53,7 +53,7 @@ class Opening:
             X = stacked(rows) if kind == "sparse" else np.concatenate(rows)
             yield X, np.concatenate(targets), np.concatenate(weights)
 
-    def retarget(self, change: Any) -> None:
+    def retarget(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
         """Let targets follow a task that has grown."""
         self._parts = [(X, change(targets), weights) for X, targets, weights in self._parts]
 

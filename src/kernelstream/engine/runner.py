@@ -55,8 +55,13 @@ class Runner:
             self._adopt(state)
 
     def grown(self, task: str, shape: Shape) -> "Runner":
-        """The same function for more features or outputs."""
-        return Runner(self.spec, task, self.spec.grow(self.state, shape), shape, self.sharing)
+        """The same function for more features or outputs; where a binary task has become one of several classes, one
+        with the same margins.
+        """
+        state = self.state
+        if self.task != task:
+            state = self.spec.split(state, self.shape)
+        return Runner(self.spec, task, self.spec.grow(state, shape), shape, self.sharing)
 
     def learn(self, examples: Examples, threads: int, shown: tuple[Block, np.ndarray] | None = None) -> None:
         """Predict, then learn, all rows; `shown` are rows whose scores are filled in beside them (`loop.Late`).

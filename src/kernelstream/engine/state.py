@@ -45,6 +45,22 @@ def copied(parts: Any) -> Any:
     return rebuilt(parts, {name: part.copy() for name, part in leaves(parts, derived=True).items()})
 
 
+def split(state: Any, one: Any, two: Any) -> Any:
+    """The state of (-f/2, f/2), whose margin is f, from that of f.
+
+    one, two: states of the same model with one output and with two. An array in which they differ has a place for each
+    output; the others do not speak of outputs.
+    """
+    found = leaves(state, derived=True)
+    ones, twos = leaves(one, derived=True), leaves(two, derived=True)
+    for name, array in found.items():
+        axes = [axis for axis, (a, b) in enumerate(zip(ones[name].shape, twos[name].shape, strict=True)) if a != b]
+        if axes:
+            half = array.dtype.type(0.5) * array
+            found[name] = np.concatenate([-half, half], axis=axes[0])
+    return rebuilt(state, found)
+
+
 def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
     """A state like `template` from a file's arrays; anything that could not have been written is refused.
 

@@ -3,6 +3,7 @@
 from ..engine import Algorithm
 from ..learner import DTYPES, Learner
 from ..sources.survey import Survey
+from ..tasks import MULTICLASS
 
 
 def learner_for(
@@ -15,7 +16,7 @@ def learner_for(
         seed=seed,
         dtype=dtype,
         grow_features=found.sparse,
-        grow_classes=found.grow_classes,
+        grow_classes=found.grow_classes and MULTICLASS in algorithm.tasks,
         scaling=found.scaling,
         threads=threads,
     )

@@ -14,7 +14,7 @@ from ..engine import Algorithm
 from ..engine.runner import Sharing
 from ..engine.state import leaves
 from ..learner import DTYPES, Learner
-from ..tasks import REGRESSION, Multiclass
+from ..tasks import REGRESSION, Binary, Multiclass
 from .agreement import (
     N_ROWS,
     ROUNDING,
@@ -31,22 +31,7 @@ from .examples import labels, sparse_rows, stream
 
 
 def equals_its_reference(case: Case) -> None:
-    """Compiled and in NumPy, from the same random draws, the same scores before every round."""
-    module = reference_of(case.spec)
-    assert module is not None
-    X, y = stream(case.task)
-    learner = case.learner()
-    scores = learner.learn(X, y)
-    outputs = learner.task.n_outputs
-    expected, size = module.learn(
-        learner.settled, reference_loss(case), X, learner.task.encode(y), outputs, learner.seed
-    )
-    require_close(case, "scores", scores, expected, ROUNDING["float64"])
-    require(learner.size == size, f"{case}: size is {learner.size}, the reference's is {size}.")
-
-
-def losses_are_those_of_its_reference(case: Case) -> None:
-    """What a learner keeps as the loss of each row is what its reference computes in that round."""
+    """Compiled and in NumPy, from the same random draws: the same scores and losses before every round."""
     module, values = reference_of(case.spec), []
     assert module is not None
     loss = reference_loss(case)
@@ -58,11 +43,13 @@ def losses_are_those_of_its_reference(case: Case) -> None:
 
     X, y = stream(case.task)
     learner = case.learner()
-    learner.learn(X, y)
+    scores = learner.learn(X, y)
     targets = learner.task.encode(y)
-    scores, _ = module.learn(learner.settled, noted, X, targets, learner.task.n_outputs, learner.seed)
-    # A box that has no need of the value has the loss of its scores.
-    values = values or [loss(target, f)[0] for target, f in zip(targets, scores, strict=True)]
+    expected, size, *own = module.learn(learner.settled, noted, X, targets, learner.task.n_outputs, learner.seed)
+    require_close(case, "scores", scores, expected, ROUNDING["float64"])
+    require(learner.size == size, f"{case}: size is {learner.size}, the reference's is {size}.")
+    # Losses that are the algorithm's own are given; a box that has no need of the value has the loss of its scores.
+    values = own[0] if own else values or [loss(target, f)[0] for target, f in zip(targets, expected, strict=True)]
     require_close(case, "losses", learner.losses, values, ROUNDING["float64"])
 
 
@@ -232,6 +219,33 @@ def late_classes_add_an_output(case: Case) -> None:
     require(learner.scores(X)[:, 2].any(), f"{case}: the new class is not learned.")
     closed = case.learner(task=Multiclass(["low", "middle"]))
     require_refusal(case, "a new class", lambda: closed.learn(X, y), "high")
+
+
+def a_third_class_keeps_the_margin(case: Case) -> None:
+    """A binary model to which a third label comes shows the margin it had as that between its two classes."""
+    X, y = stream(case.task)
+    case = case.unregularized().adjusted(budget=2 * N_ROWS)
+    known = y != "high"
+    learner = case.learner(task=Binary(["low", "middle"]), grow_classes=True)
+    learner.learn(X[known], y[known])
+    before = learner.scores(X)
+    learner.learn(X[~known][:1], y[~known][:1], 0.0)  # announces the class, learns nothing
+    after = learner.scores(X)
+    classes = snapshot(learner)["classes"]
+    require(classes == ["low", "middle", "high"], f"{case}: classes are {classes}.")
+    require(
+        after.shape == (N_ROWS, 3) and not after[:, 2].any(),
+        f"{case}: the third class starts with scores that are not 0.",
+    )
+    require_shrunk(case, "margins", after[:, 1:2] - after[:, :1], before, shrinks=shrinks(case))
+    learner.learn(X, y)
+    require(learner.scores(X)[:, 2].any(), f"{case}: the third class is not learned.")
+    order = np.argsort(np.where(known, -1, np.arange(len(y))), kind="stable")  # the third class comes last
+    at_once, by_sevens = (case.learner(task=Binary(["low", "middle"]), grow_classes=True) for _ in range(2))
+    at_once.learn(X[order], y[order])
+    for t in range(0, N_ROWS, 7):
+        by_sevens.learn(X[order[t : t + 7]], y[order[t : t + 7]])
+    require_same(case, "a third class in one block and in blocks of 7", snapshot(by_sevens), snapshot(at_once))
 
 
 def weight_zero_learns_nothing(case: Case) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..engine import Algorithm
 from ..numerics.compile import INTERPRETED
-from ..tasks import MULTICLASS
+from ..tasks import BINARY, MULTICLASS
 from . import algorithms, learners
 from .cases import Case, cases, one_a_task, reference_of, selection
 
@@ -27,7 +27,6 @@ ALGORITHM_LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
         algorithms.equals_its_reference,
-        algorithms.losses_are_those_of_its_reference,
         algorithms.float32_follows_float64,
         algorithms.block_size_has_no_effect,
         algorithms.threads_have_no_effect,
@@ -41,6 +40,7 @@ ALGORITHM_LAWS: dict[str, Law] = {
         algorithms.merge_is_the_weighted_sum,
         algorithms.late_features_count_as_zero_before,
         algorithms.late_classes_add_an_output,
+        algorithms.a_third_class_keeps_the_margin,
         algorithms.weight_zero_learns_nothing,
         algorithms.weight_scales_the_step,
     )
@@ -50,12 +50,14 @@ _REFERENCE = algorithms.equals_its_reference.__name__
 
 _APPLIES: dict[str, Callable[[Case], bool]] = {
     _REFERENCE: lambda case: reference_of(case.spec) is not None,
-    algorithms.losses_are_those_of_its_reference.__name__: lambda case: reference_of(case.spec) is not None,
     learners.settling_does_not_depend_on_the_cut.__name__: lambda case: case.settling().spec.depends_on_data,
     algorithms.budget_is_never_exceeded.__name__: lambda case: hasattr(case.spec, "budget"),
     algorithms.memory_is_flat.__name__: lambda case: case.spec.bounded,
     algorithms.limit_is_reached.__name__: lambda case: any(algorithms.limits(case.spec)),
     algorithms.late_classes_add_an_output.__name__: lambda case: case.task == MULTICLASS,
+    algorithms.a_third_class_keeps_the_margin.__name__: lambda case: (
+        case.task == MULTICLASS and BINARY in case.spec.tasks and case.loss in case.spec.losses(BINARY)
+    ),
     learners.nothing_is_recompiled.__name__: lambda case: not INTERPRETED,
 }
 

@@ -2,7 +2,7 @@
 
 The first rows decide, so that a source is read once: up to 4,096 of them, of a pipe those that have come. With task
 "auto", text labels mean classification, and so do whole numbers with at most 20 different values; everything else is
-regression. Classes that come later are added to a multiclass task. Who wants to know all of them first announces them,
+regression. Classes that come later are added to the task. Who wants to know all of them first announces them,
 or has all rows surveyed, which takes a pass of its own, as a scaling of the features by all rows does; when that pass
 meets numbers that are not whole, or more than 100 different ones, it was a regression after all.
 """
@@ -35,7 +35,10 @@ _CLASSIFICATION = "classification"
 _ASKED_FOR, _NOT_WHOLE = "as asked for", "labels that are not whole numbers"
 _ANNOUNCE_ALL = "; announce all of them (--classes)."
 # What a survey decides besides the task.
-_DECIDED = ("reason", "rows", "all_rows", "announced", "sparse", "width", "most_classes", "whole_numbers")
+_DECIDED = (
+    *("reason", "rows", "all_rows", "announced", "sparse", "width"),
+    *("most_classes", "whole_numbers", "two_classes"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Survey:
     announced: whether the classes are all there are because somebody said so.
     sparse: whether rows may widen later. width: the features of the rows looked at.
     most_classes, whole_numbers: as how many classes labels are believed, and whether only whole numbers are.
+    two_classes: whether a binary task was asked for.
     """
 
     task: Task
@@ -58,11 +62,12 @@ class Survey:
     scaling: Scaling = field(default_factory=Scaling)
     most_classes: int = _MOST_CLASSES
     whole_numbers: bool = False
+    two_classes: bool = False
 
     @property
     def grow_classes(self) -> bool:
         """Whether classes that were not seen are added to the task when they come."""
-        return isinstance(self.task, Multiclass) and not self.all_rows and not self.announced
+        return isinstance(self.task, Classification) and not (self.all_rows or self.announced or self.two_classes)
 
     def checked(self, source: Source, *, growing: bool = True) -> Source:
         """The rows to learn from, which end with an error where a label comes that has no place in the task.
@@ -138,6 +143,7 @@ def survey(
         scaling=scaling,
         most_classes=_MANY if strict else _MOST_CLASSES,
         whole_numbers=strict,
+        two_classes=task == BINARY,
     )
 
 
