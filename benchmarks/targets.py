@@ -12,6 +12,7 @@ from .results import Record, Results
 from .tables import short, times, with_range
 
 WITHIN = 2.0
+ONE_ROW = {"partial_fit": 12.0, "predict": 12.0, "learn_one": 5.0, "scores_one": 5.0}  # microseconds
 NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 
 # Where the time goes of learners that are farther from their floor than wanted; shown only where they are.
@@ -178,11 +179,14 @@ def microseconds(record: Record, call: str) -> Spread:
 
 def _calls(results: Results) -> list[Verdict]:
     found = []
-    for call in ("partial_fit", "predict"):
-        target, records = f"{call} on one row under 30 us", results.records("calls")
-        each = {r["learner"]: microseconds(r, call) for r in records}
-        shown = ", ".join(f"{name} {with_range(us, 'us', 1)}" for name, us in each.items())
-        slow = tuple(f"{name}: {us.median - 30:.1f} us above" for name, us in each.items() if us.median >= 30)
+    for call, most in ONE_ROW.items():
+        beyond = call.endswith("_one")
+        target = f"{call} of one row at most {most:g} us" + (" beyond its share of a block" if beyond else "")
+        records = [r for r in results.records("calls") if call in r["seconds"]]
+        each = {r["learner"]: (microseconds(r, call), microseconds(r, "all rows").median * beyond) for r in records}
+        shown = ", ".join(f"{name} {with_range(us, 'us', 1)}" for name, (us, _) in each.items())
+        over = {name: us.median - share - most for name, (us, share) in each.items()}
+        slow = tuple(f"{name}: {us:.1f} us above" for name, us in over.items() if us > 0)
         found.append(Verdict(target, shown or "not measured", not slow if each else None, slow))
     return [
         *found,
