@@ -20,6 +20,7 @@ from .pieces import (
     every_row,
     fourier,
     fourier_of_leavers,
+    lifted_rows,
     margin_errors,
     merged_scores,
     merges,
@@ -29,6 +30,7 @@ from .pieces import (
     passes,
     quotients,
     scores_at_points,
+    second_order,
     sizes_moved,
     solves,
     widths,
@@ -51,7 +53,14 @@ COLUMN = Piece("a removal: a column of the inverse Gram matrix (two solves)", co
 DOWNDATE = Piece("a removal: a rank-one update of the factor behind the point", downdates)
 PROJECTION = (ROW, FORWARD, COLUMN, DOWNDATE, ONE_PASS)
 
+SUMS = (
+    Piece("a row: projections (BLAS), sin and cos", lifted_rows),
+    Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
+)
+
 FLOORS: dict[str, tuple[Piece, ...]] = {
+    "auto": SUMS,
+    "ridge": SUMS,
     "fogd": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy (or two)", fourier),
     ),

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from kernelstream.numerics.lifts.fourier import SINCOS
 from kernelstream.numerics.memory import aligned
 from kernelstream.numerics.pairs import table
+from kernelstream.numerics.second_order import add_products, solved
 
 from . import bare
 from .cases import Case, margins
@@ -268,6 +269,39 @@ def fourier(case: Case) -> Bare:
         return run
 
     return fastest(*(way(chunk) for chunk in CHUNKS))
+
+
+def second_order(case: Case) -> Bare:
+    """Rows of the model's length by syrk, as many as go into its sums, and the solutions at the rows that are due."""
+    length, n = case.finished.size, len(case.y)
+    Z, sums = np.ones((512, length), case.dtype), np.zeros((length, length), case.dtype)
+    A, b = np.eye(length), np.zeros((case.n_outputs, length))
+
+    def run() -> None:
+        due = 8
+        for t in range(0, n, 512):
+            add_products(sums, Z[: min(512, n - t)])
+            while due <= t:
+                solved(A, b, 1.0)
+                due += max(8, min(4096, due // 8))
+
+    return run
+
+
+def lifted_rows(case: Case) -> Bare:
+    """Projections, sines and cosines of rows by a map of the model's own length."""
+    half, width, dtype = case.finished.size // 2, case.data.width, case.dtype
+    X = np.ones((256, width), dtype)
+    U, P, Z = np.ones((width, half), dtype), np.zeros((256, half), dtype), np.zeros((256, 2 * half), dtype)
+    address = SINCOS.address(dtype)
+
+    def run() -> None:
+        for a in range(0, len(case.y), 256):
+            rows = min(256, len(case.y) - a)
+            bare.products(X[:rows], U, P[:rows])
+            bare.sines_and_cosines(address, P, rows, Z)
+
+    return run
 
 
 def fourier_of_leavers(case: Case) -> Bare:

@@ -1,6 +1,10 @@
 """What all tests share: how Hypothesis searches, where the real data is, and whether threads are at work."""
 
 import os
+
+# Workers of pytest are one a core: products of matrices that took all of them would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import threading
 from pathlib import Path
 

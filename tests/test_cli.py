@@ -29,14 +29,21 @@ COMPRESSED = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".bz2": bz2
 SECONDS = ("seconds", "reading_seconds", "compiling_seconds", "looking_ahead_seconds", "rows_per_second")
 
 
+def with_fogd(arguments):
+    """`run` with FOGD, whose parameters are set here, unless another one is named."""
+    if arguments[:1] != ("run",) or "--algorithm" in arguments or "--config" in arguments:
+        return arguments
+    return "run", "--algorithm", "fogd", *arguments[1:]
+
+
 def call(*arguments):
     """The command in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+    return CliRunner().invoke(app, [str(argument) for argument in with_fogd(arguments)], env={"COLUMNS": "100"})
 
 
 def process(*arguments):
     """The command in a process of its own."""
-    command = [sys.executable, "-m", "kernelstream", *map(str, arguments)]
+    command = [sys.executable, "-m", "kernelstream", *map(str, with_fogd(arguments))]
     return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
 
 
@@ -255,7 +262,7 @@ def assert_refused(answer, message):
     ("arguments", "message"),
     [
         (("nowhere.libsvm",), "there is no file 'nowhere.libsvm', and the built-in names are digits, breast-cancer"),
-        (("digits", "--algorithm", "magic"), "algorithm 'magic' is not known; choose one of fogd"),
+        (("digits", "--algorithm", "magic"), "algorithm 'magic' is not known; choose one of auto"),
         (("digits", "--task", "ranking"), "task='ranking' must be one of auto, binary, multiclass, regression"),
         (("digits", "--task", "binary"), "set the task to multiclass"),
         (("digits", "--scale", "log"), "scale='log' must be one of none, minmax, standard"),
@@ -311,7 +318,7 @@ def test_an_interrupted_run_shows_what_it_has(tmp_path):
     X = np.random.default_rng(0).normal(size=(200_000, 5))
     np.savez(tmp_path / "long.npz", X=X, y=np.sign(X[:, 0]))
     arguments = ("run", tmp_path / "long.npz", "--block-rows", 2, "--json", "-", "--save", tmp_path / "m.ks")
-    command = [sys.executable, "-m", "kernelstream", *map(str, arguments)]
+    command = [sys.executable, "-m", "kernelstream", *map(str, with_fogd(arguments))]
     terminal, end = os.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=end, text=True) as running:

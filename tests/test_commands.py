@@ -24,9 +24,18 @@ COMMAND = [sys.executable, "-m", "kernelstream"]
 SIX = "fogd,nogd,rbp,bogd++,avm,bpa-s"
 
 
+def with_fogd(arguments):
+    """`run` with FOGD, whose parameters are set here, unless another one is named."""
+    if arguments[:1] != ("run",) or "--algorithm" in arguments or "--config" in arguments:
+        return arguments
+    return "run", "--algorithm", "fogd", *arguments[1:]
+
+
 def call(*arguments, stdin=None):
     """The command in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env={"COLUMNS": "100"})
+    return CliRunner().invoke(
+        app, [str(argument) for argument in with_fogd(arguments)], input=stdin, env={"COLUMNS": "100"}
+    )
 
 
 def done(*arguments):
@@ -41,7 +50,7 @@ def record(*arguments):
 
 def piped(data, *arguments):
     """The command in a process of its own, which reads these bytes."""
-    command = [*COMMAND, *map(str, arguments)]
+    command = [*COMMAND, *map(str, with_fogd(arguments))]
     return subprocess.run(command, input=data, capture_output=True, env=ENVIRONMENT, timeout=120)
 
 
@@ -403,7 +412,7 @@ def test_an_interrupted_stream_can_go_on(tmp_path):
     np.savez(tmp_path / "long.npz", X=X, y=y)
     part = tmp_path / "part.ks"
     arguments = ("run", tmp_path / "long.npz", "--block-rows", "2", "--json", "-", "--checkpoint", part)
-    command = [*COMMAND, *map(str, arguments), "--every", "50"]
+    command = [*COMMAND, *map(str, with_fogd(arguments)), "--every", "50"]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         while not part.exists():
             time.sleep(0.01)

@@ -21,8 +21,15 @@ SMALL = ("--set", "n_components=30", "--set", "kernel.gamma=2")
 OPENING = 4096
 
 
+def with_fogd(arguments):
+    """`run` with FOGD, whose parameters are set here, unless another one is named."""
+    if arguments[:1] != ("run",) or "--algorithm" in arguments or "--config" in arguments:
+        return arguments
+    return "run", "--algorithm", "fogd", *arguments[1:]
+
+
 def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "100"})
+    return CliRunner().invoke(app, [str(argument) for argument in with_fogd(arguments)], env={"COLUMNS": "100"})
 
 
 def record(*arguments):
@@ -284,7 +291,8 @@ def test_a_named_pipe_is_read_like_the_file(late, tmp_path, command):
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(late.read_bytes()), daemon=True)
     writer.start()
-    arguments = [sys.executable, "-m", "kernelstream", command[0], str(pipe), *command[1:], *SMALL, "--json", "-"]
+    given = with_fogd((command[0], str(pipe), *command[1:], *SMALL, "--json", "-"))
+    arguments = [sys.executable, "-m", "kernelstream", *given]
     done = subprocess.run(arguments, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
     writer.join(10)
     assert done.returncode == 0, done.stderr

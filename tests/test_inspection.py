@@ -130,4 +130,7 @@ def test_learned_widths_are_drawn_and_a_model_of_which_nothing_can_be_drawn_give
         learner.learn(X, X[:, 0])
         assert [path.name for path in write_inspection(tmp_path, learner)] == names
     assert [path.name for path in tmp_path.iterdir()] == ["widths.png"]
+    learner = Learner("auto", Regression())
+    learner.learn(X, X[:, 0])
+    assert [path.name for path in write_inspection(tmp_path / "auto", learner)] == ["importances.png"]
     assert write_inspection(tmp_path, Learner("ogd", "regression")) == []

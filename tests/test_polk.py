@@ -50,7 +50,8 @@ def law_parameters():
         for law in laws.ALGORITHM_LAWS:
             if law in ELSEWHERE:
                 continue
-            for case in laws.selection(spec) if law == "equals_its_reference" else laws.cases_of(law, spec):
+            # Every kernel and loss meets the reference in the table's row; a variant meets it on every second.
+            for case in laws.selection(spec)[::2] if law == "equals_its_reference" else laws.cases_of(law, spec):
                 yield pytest.param(law, varied(case, variant), id=f"{variant}-{law}-{case}")
 
 

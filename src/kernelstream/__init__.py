@@ -19,12 +19,14 @@ from .algorithms import (
     RBP,
     RRF,
     TVM,
+    Auto,
     BudgetPerceptron,
     DualSGD,
     Forgetron,
     Pegasos,
     Perceptron,
     Projectron,
+    Ridge,
     make,
 )
 from .learner import Learner
@@ -51,6 +53,7 @@ __all__ = [
     "RBP",
     "RRF",
     "TVM",
+    "Auto",
     "Binary",
     "BudgetPerceptron",
     "DualSGD",
@@ -63,6 +66,7 @@ __all__ = [
     "Perceptron",
     "Projectron",
     "Regression",
+    "Ridge",
     "load",
     "make",
 ]

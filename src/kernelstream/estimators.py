@@ -26,7 +26,7 @@ from .tasks import Classification, Regression, Task, classification
 class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
-        algorithm: str | Algorithm = "fogd",
+        algorithm: str | Algorithm = "auto",
         *,
         epochs: int = 1,
         random_state: Any = None,
@@ -155,8 +155,9 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 def _models_probabilities(estimator: "OnlineKernelClassifier") -> bool:
     if hasattr(estimator, "learner_"):
         return estimator.learner_.probabilistic
-    loss = getattr(as_algorithm(estimator.algorithm), "loss", "auto")
-    return loss != "auto" and bool(as_loss(loss).probabilistic)
+    algorithm = as_algorithm(estimator.algorithm)
+    loss = getattr(algorithm, "loss", "auto")
+    return algorithm.models_probabilities or (loss != "auto" and bool(as_loss(loss).probabilistic))
 
 
 class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: ignore[misc]
@@ -164,7 +165,8 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
 
     Parameters
     ----------
-    algorithm : a spec such as ``FOGD(n_components=400)``, or a name of ``kernelstream algorithms``
+    algorithm : "auto", which needs no parameter and takes features as they are; a spec such as
+        ``FOGD(n_components=400)``; or a name of ``kernelstream algorithms``
     epochs : passes over the data in `fit`
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
@@ -179,12 +181,13 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     classes_ : labels, in the order of the outputs
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
+    feature_importances_ : of "auto", the share of each feature in the learned metric
     points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
     """
 
     def __init__(
         self,
-        algorithm: str | Algorithm = "fogd",
+        algorithm: str | Algorithm = "auto",
         *,
         epochs: int = 1,
         random_state: Any = None,
@@ -264,7 +267,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
 
     @available_if(_models_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, where the loss models them: logistic (binary), softmax (multiclass)."""
+        """Class probabilities: of "auto", and where the loss models them (logistic, softmax for several classes)."""
         return self._fitted().probabilities(self._rows(X, reset=False))
 
 

@@ -143,7 +143,7 @@ class Learner:
     @property
     def size(self) -> int:
         """Stored points, or features of an explicit map."""
-        return 0 if self._runner is None else self._runner.spec.size(self._runner.state)
+        return 0 if self._runner is None else self._runner.spec.n_stored(self._runner.state)
 
     @property
     def n_bytes(self) -> int:
@@ -173,10 +173,10 @@ class Learner:
         twin = Learner(replace(self.algorithm, **small), self.task, dtype=self.dtype)
         # Steps that are too long for these rows may be right for the real ones.
         with contextlib.suppress(FloatingPointError):
-            rows = np.arange(1.0, 5.0)[:, None]
-            twin.learn(rows, np.resize(labels, 4))
+            rows = np.arange(1.0, 10.0)[:, None]
+            twin.learn(rows, np.resize(labels, len(rows)))
             if late:
-                twin.learn_late(rows, np.resize(labels, 4), rows)
+                twin.learn_late(rows, np.resize(labels, len(rows)), rows)
 
     # Learning and predicting.
 
@@ -369,6 +369,8 @@ class Learner:
         """The class probabilities (n, classes) that scores stand for. Requires: a loss that models them."""
         if not self.probabilistic:
             raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
+        if self.algorithm.models_probabilities:
+            return self.algorithm.probabilities(scores)
         scores = scores.astype(np.float64)
         if self.task.n_outputs == 1:
             scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
@@ -377,8 +379,10 @@ class Learner:
 
     @property
     def probabilistic(self) -> bool:
+        """Whether scores give probabilities of the classes."""
         loss = getattr(self.algorithm, "loss", "auto")
-        return loss != "auto" and self.task.name in as_loss(loss).probabilistic
+        by_loss = loss != "auto" and self.task.name in as_loss(loss).probabilistic
+        return isinstance(self.task, Classification) and (self.algorithm.models_probabilities or by_loss)
 
     def _fitting_width(self, matrix: Any) -> int:
         """The width of the rows as the model sees them; refuses one that it does not take."""
@@ -439,12 +443,11 @@ class Learner:
             return self
         if self._runner is None or self.n_seen == 0:
             self._become(other)
-        elif other._opening is not None:
-            self._learn_kept(other._opening)
-        elif self._opening is not None:
-            kept = self._opening
+        elif theirs := other._first_rows():
+            self._learn_first(theirs)
+        elif mine := self._first_rows():
             self._become(other)
-            self._learn_kept(kept)
+            self._learn_first(mine)
         else:
             self._merge_settled(other)
         return self
@@ -457,8 +460,14 @@ class Learner:
         self._opening = None if other._opening is None else opening_from(other._opening.arrays())
         self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
 
-    def _learn_kept(self, opening: Opening) -> None:
-        for X, targets, weights in opening.parts():
+    def _first_rows(self) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+        """All rows so far with their targets and weights, while they are kept because something is settled on them."""
+        if self._opening is not None:
+            return list(self._opening.parts())
+        return [] if self._runner is None else self._runner.spec.first_rows(self._runner.state)
+
+    def _learn_first(self, rows: list[tuple[Any, np.ndarray, np.ndarray]]) -> None:
+        for X, targets, weights in rows:
             self._make_room(X.shape[1], self.task)
             learn = self._advance if self._opening is None else self._open
             learn(X, targets, weights, X[:0])

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import Algorithm
+from .auto import Auto
 from .avm import AVM
 from .bogd import BOGD
 from .bpa import BPA
@@ -23,6 +24,7 @@ from .perceptron import Perceptron
 from .polk import POLK
 from .projectron import Projectron
 from .rbp import RBP
+from .ridge import Ridge
 from .rrf import RRF
 from .tvm import TVM
 
@@ -42,12 +44,14 @@ __all__ = [
     "RBP",
     "RRF",
     "TVM",
+    "Auto",
     "BudgetPerceptron",
     "DualSGD",
     "Forgetron",
     "Pegasos",
     "Perceptron",
     "Projectron",
+    "Ridge",
     "as_algorithm",
     "make",
 ]
@@ -56,6 +60,8 @@ __all__ = [
 ALGORITHMS: dict[str, Algorithm] = {
     spec.name: spec
     for spec in (
+        Auto(),
+        Ridge(),
         FOGD(),
         NOGD(),
         RRF(),

@@ -80,7 +80,7 @@ class ExpansionAlgorithm(Algorithm):
         state = self.init(shape)
         return state if self.capacity is not None else self.with_room(state, room_in_file(arrays, "f"))
 
-    def size(self, state: Any) -> int:
+    def n_stored(self, state: Any) -> int:
         return int(state.f.size)
 
     def written_out(self, state: Any) -> Any:

@@ -52,7 +52,7 @@ class FeatureAlgorithm(Algorithm):
         self.lift.check(state.map)
         return state
 
-    def size(self, state: Any) -> int:
+    def n_stored(self, state: Any) -> int:
         return int(state.weights.shape[1])
 
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:

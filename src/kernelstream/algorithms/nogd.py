@@ -102,7 +102,7 @@ class NOGD(Descent, FeatureAlgorithm):
         map = state.map
         return map.f._replace(coef=state.weights @ map.map if map.frozen else map.f.coef.copy())
 
-    def size(self, state: FeatureState) -> int:
+    def n_stored(self, state: FeatureState) -> int:
         return int(state.map.f.size)
 
 

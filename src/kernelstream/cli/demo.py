@@ -20,7 +20,7 @@ from ..report.tables import traces_table
 from ..sources import Shuffled, open_source
 from ..sources.survey import survey
 
-LEARNERS = ("fogd", "nogd", "ogd", "perceptron", "rbp", "bpa-s", "bsgd-m")
+LEARNERS = ("auto", "fogd", "nogd", "ogd", "perceptron", "rbp", "bpa-s", "bsgd-m")
 DATA_SETS = ("digits", "breast-cancer", "diabetes")
 SEED = 0
 SCALE = "standard"

@@ -85,7 +85,7 @@ class CompareRequest(Request):
             metavar="A,B,...|all",
             help="Names of `kernelstream algorithms`, or other libraries' classes: sklearn.linear_model.SGDClassifier.",
         ),
-    ] = "fogd,nogd,rbp,bogd++,avm,bpa-s"
+    ] = "auto,fogd,nogd,rbp,bogd++,avm,bpa-s"
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -116,7 +116,7 @@ class CompareRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(Request):
-    algorithm: Annotated[str, typer.Option(help="What learns; `kernelstream algorithms` lists all.")] = "fogd"
+    algorithm: Annotated[str, typer.Option(help="What learns; `kernelstream algorithms` lists all.")] = "auto"
     settings: o.Settings = None
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A TOML file as `tune` writes it; other options overrule it.")

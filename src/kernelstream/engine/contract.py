@@ -58,6 +58,7 @@ class Algorithm(Parameters):
     bounded: ClassVar[bool]
     needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
+    models_probabilities: ClassVar[bool] = False  # whatever its loss, by `probabilities`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
 
     def losses(self, task: str) -> tuple[str, ...]:
@@ -116,13 +117,21 @@ class Algorithm(Parameters):
         """The state that a model file holds; ValueError when compiled code could not run on it."""
         return restored(self.init(shape), arrays)
 
-    def size(self, state: Any) -> int:
+    def n_stored(self, state: Any) -> int:
         """Stored points or features."""
         raise NotImplementedError
 
     def attributes(self, state: Any) -> dict[str, Any]:
         """What a model of this kind shows besides its size, by name; an estimator adds an underscore."""
         return {}
+
+    def first_rows(self, state: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """All rows so far, with targets and weights, while the state keeps them: a merge has the other learn them."""
+        return []
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """The class probabilities that scores (n, K) stand for."""
+        raise NotImplementedError
 
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""

@@ -76,6 +76,7 @@ class Runner:
                 examples = examples._replace(shown=Late(*shown, self.scratch()))
             self._halt[()] = 0
             self._advance(examples, threads)
+        self._ready()
 
     def learn_one(self, x: Any, target: float, weight: float) -> tuple[np.ndarray, np.ndarray] | None:
         """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from ..algorithms import Auto
 from ..algorithms._mistakes import MistakeDriven
 from ..kernels import MANHATTAN
 from ..tasks import REGRESSION, Task
@@ -64,6 +65,8 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         default = parameters["regularization"]
         rules["regularization"] = Range(1e-3 * default, 1e3 * default)
     idle = set() if regression else {"epsilon"}
+    if isinstance(spec, Auto):
+        idle.add("kernel.gamma")  # it finds a width itself
     if isinstance(spec, MistakeDriven) and not regression:
         idle.add("learning_rate")  # it scales f and changes no prediction
     if "learning_rate.rate" in parameters:

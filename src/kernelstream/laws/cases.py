@@ -19,7 +19,7 @@ from .agreement import require
 from .examples import TASKS, adjusted, example_kernels
 
 # Parameters that are set, by name, so that a short stream reaches every phase of an algorithm.
-SMALL = {"budget": 20, "rank": 8, "n_components": 24, "coverage": 4.0}
+SMALL = {"budget": 20, "rank": 8, "n_components": 24, "coverage": 4.0, "size": "small"}
 
 
 @dataclass(frozen=True)

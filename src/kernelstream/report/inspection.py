@@ -13,7 +13,7 @@ from ..evaluate.settings import flat
 from ..learner import Learner
 from ..tasks import Classification, Multiclass
 from . import words
-from .plots import LIGHT, styled, write_widths
+from .plots import LIGHT, styled, write_importances, write_widths
 
 _GRID = 300  # points of a decision surface along each side
 _MARGIN = 0.15
@@ -49,7 +49,8 @@ def describe(learner: Learner) -> dict[str, str]:
 
 def write_inspection(directory: Path, learner: Learner, *, image_shape: tuple[int, int] | None = None) -> list[Path]:
     """Draw what can be drawn of a model, as PNG files: ``surface.png`` (two features), ``widths.png`` (learned widths),
-    ``points.png`` (points that are images of `image_shape`, height and width; squares are recognised).
+    ``importances.png`` (shares of a learned metric), ``points.png`` (points that are images of `image_shape`, height
+    and width; squares are recognised).
 
     All in the units of the data before scaling. The files written are returned; there may be none.
     """
@@ -69,6 +70,9 @@ def write_inspection(directory: Path, learner: Learner, *, image_shape: tuple[in
     if "widths" in shown:
         written.append(directory / "widths.png")
         write_widths(written[-1], shown["widths"])
+    if "feature_importances" in shown:
+        written.append(directory / "importances.png")
+        write_importances(written[-1], shown["feature_importances"])
     shape = image_shape or _image_shape(learner.width)
     if shape is not None and points is not None:
         written.append(directory / "points.png")

@@ -105,15 +105,29 @@ def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | Non
 
     A width above 1 makes the model look closer at a feature than it did at the start, one below 1 lets it look away.
     """
-    labels = [f"feature {i}" for i in range(len(widths))] if names is None else list(names)
-    order = sorted(range(len(labels)), key=lambda i: -widths[i])[:most][::-1]
+    _write_bars(path, widths, names, most, start=1.0, label="learned width (1 at the start)")
+
+
+def write_importances(
+    path: Path, shares: Sequence[float], names: Sequence[str] | None = None, *, most: int = 20
+) -> None:
+    """The share of each feature in a learned metric: a PNG of the `most` that matter most, the largest on top."""
+    _write_bars(path, shares, names, most, start=0.0, label="share of the learned metric")
+
+
+def _write_bars(
+    path: Path, values: Sequence[float], names: Sequence[str] | None, most: int, *, start: float, label: str
+) -> None:
+    labels = [f"feature {i}" for i in range(len(values))] if names is None else list(names)
+    order = sorted(range(len(labels)), key=lambda i: -values[i])[:most][::-1]
     with styled(LIGHT):
         figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
         panel = figure.add_subplot()
-        gains = [float(widths[i]) - 1.0 for i in order]
-        panel.barh([labels[i] for i in order], gains, left=1.0, color=LIGHT.curves[0])
-        panel.axvline(1.0, color=LIGHT.text, linewidth=1.0)
-        panel.set_xlabel("learned width (1 at the start)")
+        panel.barh(
+            [labels[i] for i in order], [float(values[i]) - start for i in order], left=start, color=LIGHT.curves[0]
+        )
+        panel.axvline(start, color=LIGHT.text, linewidth=1.0)
+        panel.set_xlabel(label)
         panel.margins(y=0.02)
         panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
         panel.set_axisbelow(True)

@@ -1,0 +1,62 @@
+"""Random binning with hashed cells: a row falls into one cell of every table, and f(x) is the sum of its cells.
+
+A cell is a box: some projections of the row, cut into steps with a random offset (Rahimi, Recht 2007). The boxes that a
+table can tell apart are without number; they are hashed into a fixed number of places.
+"""
+
+import math
+
+import numpy as np
+
+from .compile import inlined
+
+PROJECTIONS = 8  # of a cell
+STEPS = 2.0, 4.0  # how long they are, in one half of the tables each
+
+
+def draw_tables(n_tables: int, n_projections: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which projections each table cuts, and where: (tables, PROJECTIONS) each."""
+    generator = np.random.default_rng([seed, 1])
+    size = n_tables, PROJECTIONS
+    return generator.integers(0, n_projections, size), generator.uniform(0.0, 100.0, size)
+
+
+def inverse_steps(n_tables: int) -> np.ndarray:
+    """(tables,) 1 / length of a table's steps."""
+    return np.repeat(1.0 / np.array(STEPS), n_tables // len(STEPS))
+
+
+@inlined
+def find_cells(projected, pick, offset, inverse, n_cells, codes):
+    """codes[r] = the cell of a row in table r. Requires: n_cells is a power of two."""
+    for r in range(codes.shape[0]):
+        a = np.uint64(r * 7919 + 1)
+        for j in range(pick.shape[1]):
+            b = np.int64(math.floor((projected[pick[r, j]] + offset[r, j]) * inverse[r]))
+            a = (a ^ np.uint64(b + 1000003)) * np.uint64(0x9E3779B97F4A7C15)
+            a ^= a >> np.uint64(29)
+        codes[r] = np.int32(a & np.uint64(n_cells - 1))
+
+
+@inlined
+def sum_cells(cells, codes, k):
+    total = 0.0
+    for r in range(cells.shape[0]):
+        total += cells[r, codes[r], k]
+    return total
+
+
+@inlined
+def add_to_cells(cells, codes, k, amount):
+    """Every table takes its share of a change of f_k."""
+    c = cells.dtype.type(amount / cells.shape[0])
+    for r in range(cells.shape[0]):
+        cells[r, codes[r], k] += c
+
+
+def fewer_cells(cells: np.ndarray, n_cells: int) -> np.ndarray:
+    """The tables with fewer cells: those that fall together become their mean. Requires: powers of two."""
+    tables, _, K = cells.shape
+    return np.ascontiguousarray(
+        cells.reshape(tables, -1, n_cells, K).mean(axis=1, dtype=np.float64).astype(cells.dtype)
+    )

@@ -1,0 +1,263 @@
+"""What a learner without parameters settles on its first rows: the scale of columns, a metric, a width, a ridge.
+
+Features are z(x) = (sin, cos)(U'v) / sqrt(D/2) of standardised columns v, U = sqrt(2 c / d) T Omega: T is the metric, c
+the width, Omega has orthogonal directions. A metric is learned from average gradient outer products, T <- M^(1/2), M =
+sum_k E grad f_k grad f_k' (Radhakrishnan, Beaglehole, Pandit, Belkin 2022), all of it or its diagonal. Every third row
+is not learned from and judges: the squared error, or, of classes, the squared hinge of the margin to the rival.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compile import compiled
+from .elementary import sincos
+from .second_order import least_squares
+
+RIDGES = 0.01, 0.1, 1.0
+WIDTHS = 0.004, 40.0  # no width is tried beyond these
+FIRST_WIDTH = 0.08
+KURTOSIS, TAIL = 10.0, 4.0  # beyond which a column has heavy tails
+# A metric from more rows is welcome if it is hardly worse; a second step, and a third, have to pay.
+GAINS = 1.02, 0.995, 0.995
+LEAST = 1e-3  # of the mean eigenvalue of M is added to all
+GRADIENTS = 1e9  # about as many products are spent on the gradients of a metric
+DIAGONAL, FULL = 0, 1
+FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at all, a metric, for the last time
+NEWEST = 6144  # rows, on which settings are compared
+WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
+ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
+
+
+class Size(NamedTuple):
+    """From which settling on a map has how many features, while it is searched for and when it is used."""
+
+    searched: tuple[tuple[int, int], ...]
+    used: tuple[tuple[int, int], ...]
+    tables: int
+    cells: int  # of a table; a power of two
+
+
+SIZES = {
+    "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12),
+    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14),
+    "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16),
+}
+
+
+def since(steps: tuple[tuple[int, int], ...], row: int) -> int:
+    """The value of the newest step up to a row."""
+    return [value for first, value in steps if row >= first][-1]
+
+
+class Columns(NamedTuple):
+    """v = (g(x) - center) * scale; g is a signed logarithm of x / heavy where a column has heavy tails."""
+
+    heavy: np.ndarray  # (d,) float64; 0: the column as it is
+    center: np.ndarray  # (d,) float64
+    scale: np.ndarray  # (d,) float64; 0: the column is constant
+
+
+def no_columns(width: int) -> Columns:
+    return Columns(np.zeros(width), np.zeros(width), np.zeros(width))
+
+
+def columns_of(X: np.ndarray) -> Columns:
+    """How the columns of these rows are standardised. Requires: float64."""
+    spread = np.maximum(X.std(axis=0), 1e-12)
+    kurtosis = (((X - X.mean(axis=0)) / spread) ** 4).mean(axis=0)
+    heavy = np.zeros(X.shape[1])
+    for j in np.flatnonzero(kurtosis > KURTOSIS):
+        sizes = np.abs(X[X[:, j] != 0, j])
+        if len(sizes) > 3 and sizes.max() > TAIL * np.median(sizes):
+            heavy[j] = np.median(sizes)
+    G = _tamed(X, heavy)
+    center, deviation = G.mean(axis=0), G.std(axis=0)
+    varies = deviation > 1e-9 * (np.abs(center) + 1e-9)
+    return Columns(heavy, center, np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0))
+
+
+def standardised(columns: Columns, X: np.ndarray, dtype: Any) -> np.ndarray:
+    return ((_tamed(X, columns.heavy) - columns.center) * columns.scale).astype(dtype)
+
+
+def _tamed(X: np.ndarray, heavy: np.ndarray) -> np.ndarray:
+    if not heavy.any():
+        return X
+    unit = np.where(heavy > 0, heavy, 1.0)
+    return np.where(heavy > 0, np.copysign(np.log1p(np.abs(X) / unit), X), X)
+
+
+def as_they_came(columns: Columns) -> np.ndarray:
+    """The metric under which columns count as they came, scaled all by one number."""
+    deviation = np.where(columns.scale > 0, 1.0 / np.where(columns.scale > 0, columns.scale, 1.0), 0.0)
+    present = deviation[deviation > 0]
+    return deviation / math.sqrt((present**2).mean()) if len(present) else deviation
+
+
+def directions(width: int, n: int, seed: int) -> np.ndarray:
+    """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors."""
+    rng, parts = np.random.default_rng(seed), []
+    for _ in range(0, n, width):
+        turned = np.linalg.qr(rng.standard_normal((width, width)))[0]
+        parts.append(turned * np.sqrt(rng.chisquare(width, width)))
+    return np.concatenate(parts, axis=1)[:, :n]
+
+
+def stretched(metric: np.ndarray, width: float, omega: np.ndarray, n_varying: int) -> np.ndarray:
+    """U = sqrt(2 width / d) T Omega; a metric is (d,), its diagonal, or (d, d)."""
+    turned = metric[:, None] * omega if metric.ndim == 1 else metric @ omega
+    return turned * math.sqrt(2.0 * width / max(1, n_varying))
+
+
+@compiled
+def _sincos_rows(projected, z):
+    half = projected.shape[1]
+    c = z.dtype.type(1.0 / math.sqrt(half))
+    for i in range(projected.shape[0]):
+        sincos(projected[i], z[i, :half], z[i, half:])
+        for j in range(2 * half):
+            z[i, j] *= c
+
+
+def lifted(V: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """z of standardised rows."""
+    Z = np.empty((len(V), 2 * U.shape[1]), V.dtype)
+    _sincos_rows(V @ U.astype(V.dtype), Z)
+    return Z
+
+
+class Fit(NamedTuple):
+    loss: float  # on the rows that judge
+    ridge: float
+    weights: np.ndarray  # (K, D)
+    metric: np.ndarray  # from the rows learned from
+    width: float
+
+
+class Search:
+    """Metrics, widths and ridges on some rows: V standardised (n, d), Y targets (n, K), shares (n,)."""
+
+    def __init__(self, V: np.ndarray, Y: np.ndarray, share: np.ndarray, omega: np.ndarray, *, classes: bool):
+        self.omega, self.classes, self.n_varying = omega, classes, int((V != 0).any(axis=0).sum())
+        self.V, self.Y, self.root = V, Y, np.sqrt(share).astype(V.dtype)[:, None]
+        self.learned = np.arange(len(V)) % 3 != 2
+        self.judging, self.share = Y[~self.learned], share[~self.learned]
+        self.n_gradients = int(
+            np.clip(GRADIENTS / (Y.shape[1] * V.shape[1] * (V.shape[1] + 2 * omega.shape[1])), 256, 1500)
+        )
+
+    def fit(self, metric: np.ndarray, width: float) -> Fit:
+        Z = lifted(self.V, self.map(metric, width))
+        known, root = Z[self.learned], self.root[self.learned]
+        if (root != 1).any():
+            known = known * root
+        unseen, best = Z[~self.learned], None
+        for ridge, weights in least_squares(known, root * self.Y[self.learned], RIDGES):
+            loss = self.loss(unseen @ weights.T)
+            if best is None or loss < best.loss:
+                best = Fit(loss, ridge, weights, metric, width)
+        assert best is not None
+        return best
+
+    def map(self, metric: np.ndarray, width: float) -> np.ndarray:
+        return stretched(metric, width, self.omega, self.n_varying)
+
+    def loss(self, scores: np.ndarray) -> float:
+        """Of scores for the rows that judge."""
+        Y = self.judging
+        if not self.classes:
+            losses = ((scores - Y) ** 2).mean(axis=1)
+        elif Y.shape[1] == 1:
+            losses = np.maximum(0.0, 1.0 - scores * Y)[:, 0] ** 2
+        else:
+            right, rival = (scores * (Y > 0)).sum(axis=1), np.where(Y > 0, -np.inf, scores).max(axis=1)
+            losses = np.maximum(0.0, 1.0 - (right - rival) / 2.0) ** 2
+        return float(losses @ self.share)
+
+    def widened(self, best: Fit, factor: float) -> Fit:
+        """Narrower or wider for as long as it helps."""
+        first = best.width
+        for by in (factor, 1.0 / factor):
+            width = first * by
+            while WIDTHS[0] < width < WIDTHS[1] and (new := self.fit(best.metric, width)).loss < best.loss:
+                best, width = new, width * by
+            if best.width != first:
+                break
+        return best
+
+    def learned_metric(self, kind: int, fit: Fit, metric: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """M^(1/2) of trace d: of the gradients of fit's function, under `metric`, at the last of these rows."""
+        V, U, half = V[-self.n_gradients :], self.map(metric, fit.width).astype(V.dtype), self.omega.shape[1]
+        Z = lifted(V, U)
+        M = np.zeros(U.shape[0] if kind == DIAGONAL else (len(U), len(U)))
+        for w in fit.weights:
+            slopes = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
+            M = M + ((slopes * slopes).sum(axis=0) if kind == DIAGONAL else slopes.T @ slopes).astype(np.float64)
+        d = max(1, self.n_varying)
+        if kind == DIAGONAL:
+            M = M + LEAST * max(M.sum(), 1e-30) / d
+            return np.asarray(np.sqrt(M * d / M.sum()))
+        values, vectors = np.linalg.eigh(M)
+        values = np.maximum(values, 0.0) + LEAST * max(values.sum(), 1e-30) / d
+        return np.asarray((vectors * np.sqrt(values * d / values.sum())) @ vectors.T)
+
+    def improved(self, kind: int, metric: np.ndarray, judged: np.ndarray, width: float) -> tuple[Fit, np.ndarray]:
+        """The best after some steps of the metric: `judged` follows the rows learned from, `metric` all of them."""
+        best = self.widened(self.fit(judged, width), 2.0)
+        for gain in GAINS:
+            new = self.fit(self.learned_metric(kind, best, best.metric, self.V[self.learned]), best.width)
+            new = self.widened(new, 2.0)
+            if new.loss >= best.loss * gain:
+                break
+            Z = lifted(self.V, self.map(metric, best.width)) * self.root
+            ((_, weights),) = least_squares(Z, self.root * self.Y, (best.ridge,))
+            metric, best = self.learned_metric(kind, best._replace(weights=weights), metric, self.V), new
+        return best, metric
+
+
+class Metrics(NamedTuple):
+    """Where the next search begins: for each kind the metric of all rows and that of the rows learned from."""
+
+    diagonal: np.ndarray  # (2, d)
+    full: np.ndarray  # (2, d, d), or empty
+    widths: np.ndarray  # (2,) of DIAGONAL and FULL; 0: none, or given up
+
+
+def no_metrics(d: int, width: float, settled: int) -> Metrics:
+    """Before any search; with the shapes that they have after settling at a row."""
+    full = d if FIRST_METRIC <= settled < LAST and d <= WIDEST_FULL else 0
+    return Metrics(np.ones((2, d)), np.zeros((2, full, full)), np.array([width, 0.0]))
+
+
+def settling_row(t: int) -> int:
+    """The last row up to t at which things are settled; 0: none."""
+    return 0 if t < FIRST else min(LAST, 1 << (t.bit_length() - 1))
+
+
+def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: float) -> tuple[Fit, np.ndarray, Metrics]:
+    """The best fit after N rows, its metric from all rows, and where the next search begins."""
+    d = len(columns.scale)
+    if N == FIRST:
+        return Fit(0.0, RIDGES[1], np.zeros((0, 0)), np.ones(d), width), np.ones(d), metrics
+    if N < FIRST_METRIC:
+        starts = [(metrics.diagonal[0], float(metrics.widths[0]))]
+        if N < 64 or N == 128:
+            starts = [(np.ones(d), width), (as_they_came(columns), width)]
+        fit = min((search.widened(search.fit(*start), 4.0) for start in starts), key=lambda fit: fit.loss)
+        return fit, fit.metric, Metrics(np.stack([fit.metric] * 2), metrics.full, np.array([fit.width, 0.0]))
+    if N == FIRST_METRIC and d <= WIDEST_FULL:
+        start, c = metrics.diagonal[0], metrics.widths[0]
+        metrics = Metrics(metrics.diagonal, np.stack([np.diag(start)] * 2), np.array([c, c]))
+    found = {}
+    for kind, (metric, judged) in ((DIAGONAL, metrics.diagonal), (FULL, metrics.full)):
+        if metrics.widths[kind] > 0:
+            found[kind] = search.improved(kind, metric, judged, float(metrics.widths[kind]))
+    least = min(fit.loss for fit, _ in found.values())
+    going = {kind: end for kind, end in found.items() if N < ONE_KIND or end[0].loss <= WORSE * least}
+    fit, metric = min(going.values(), key=lambda end: end[0].loss)
+    widths = np.array([going[kind][0].width if kind in going else 0.0 for kind in (DIAGONAL, FULL)])
+    both = {kind: np.stack([metric, fit.metric]) for kind, (fit, metric) in going.items()}
+    full = np.zeros((2, 0, 0)) if N == LAST else both.get(FULL, metrics.full)
+    return fit, metric, Metrics(both.get(DIAGONAL, metrics.diagonal), full, widths)

@@ -1,0 +1,255 @@
+"""Auto: a stack of ridge, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..."""
+
+import math
+
+import numpy as np
+
+from ..numerics.cells import draw_tables
+from ..numerics.settling import SIZES, directions
+
+
+def learn(spec, loss, X, y, outputs, seed):
+    model = Model(spec, outputs, seed, regression=outputs == 1 and loss(1.0, np.array([3.0]))[0] > 0)
+    scores, losses = [], []
+    for x, target in zip(X, y, strict=True):
+        scores.append(model.show(x))
+        losses.append(loss(target, scores[-1])[0])
+        model.learn(x, target)
+    return np.array(scores), model.D, losses
+
+
+class Model:
+    def __init__(self, spec, K, seed, *, regression):
+        self.spec, self.K, self.seed, self.regression = spec, K, seed, regression
+        self.size = SIZES[spec.size]
+        self.D, self.X, self.targets, self.U = self.size.used[0][1], [], [], None
+        self.center, self.unit, self.solve_at = 0.0, 1.0, math.inf
+        M = 1 + 2 + 2 + 2 + 1
+        self.SA, self.Sb, self.averages = 10.0 * np.eye(M), 10.0 * np.eye(M)[0], np.zeros((2, K))
+        self.kinds, self.start = None, None
+        self.pick, self.offset = draw_tables(self.size.tables, self.size.used[0][1] // 2, seed)
+
+    # A row.
+
+    def show(self, x):
+        t = len(self.X)
+        if t < 8:
+            return np.mean([self.outputs(y) for y in self.targets], axis=0) if t else np.zeros(self.K)
+        self.z = self.lift(self.standardise(x[None]))[0]
+        self.e = self.say(self.z)
+        w = np.linalg.solve(self.SA, self.Sb)
+        f = w @ self.heard(self.e)
+        if not self.regression:
+            return f
+        return np.clip(self.center + self.unit * f, min(self.targets), max(self.targets))
+
+    def outputs(self, target):
+        if self.regression:
+            return np.array([(target - self.center) / self.unit])
+        if self.K == 1:
+            return np.array([target])
+        return np.where(np.arange(self.K) == target, 1.0, -1.0)
+
+    def say(self, z):
+        ridge = self.W @ z if self.regression else np.clip(self.W @ z, -2.0, 2.0)
+        hinge = self.H @ z if not self.regression else np.zeros((2, self.K))
+        return np.vstack([ridge, self.V @ z, hinge, self.averages, np.zeros(self.K)])
+
+    def heard(self, e):
+        e = e.copy()
+        e[3], e[4] = np.tanh(e[3] / 1.0), np.tanh(e[4] / 10.0)
+        return e
+
+    def learn(self, x, target):
+        y = self.outputs(target)
+        self.X.append(x)
+        self.targets.append(target)
+        t = len(self.X)
+        if t > 8:
+            h = self.heard(self.e)
+            self.learn_fast(self.z, y, self.e)
+            self.SA = 0.999 * self.SA + h @ h.T / self.K + 0.01 * np.eye(len(h))
+            self.Sb = 0.999 * self.Sb + h @ y / self.K + 0.01 * np.eye(len(h))[0]
+            self.averages = self.averages + np.array([[0.5], [0.1]]) * (y - self.averages)
+            self.Z, self.Y = np.vstack([self.Z, self.z]), np.vstack([self.Y, y])
+        if t in 2 ** np.arange(3, 14):
+            self.settle(t)
+        elif t == self.solve_at:
+            self.solve()
+        if t in 2 ** np.arange(3, 14) or t == self.solve_at:
+            self.solve_at = t + max(8, min(4096, t // 8))
+
+    def learn_fast(self, z, y, e):
+        if not self.regression:
+            for q, step in enumerate((1.0, 10.0)):
+                f = e[3 + q]
+                if self.K == 1:
+                    self.H[q, 0] += step * y[0] * z * (y[0] * f[0] < 1)
+                else:
+                    right = int(np.argmax(y))
+                    rival = int(np.argmax(np.where(np.arange(self.K) == right, -np.inf, f)))
+                    if f[right] - f[rival] < 1:
+                        self.H[q, right] += step * z
+                        self.H[q, rival] -= step * z
+        for q, step in enumerate((0.3, 1.0)):
+            self.V[q] += step * np.outer(y - e[1 + q], z)
+
+    def solve(self):
+        A = self.Z.T @ self.Z + self.ridge * np.eye(self.D)
+        self.W = np.linalg.solve(A, self.Z.T @ self.Y).T
+
+    # A new map.
+
+    def settle(self, N):
+        X, targets = np.array(self.X), np.array(self.targets)
+        d = X.shape[1]
+        if self.regression:
+            self.center, self.unit = targets.mean(), targets.std() + 1e-12
+        self.Y = np.array([self.outputs(target) for target in targets])
+        self.scale_columns(X)
+        V = self.standardise(X)
+        self.d = max(1, np.count_nonzero(self.s))
+        gamma = getattr(self.spec.kernel, "gamma", "scale")
+        first = 0.08 if gamma == "scale" else min(max(gamma * d, 0.01), 10.0)
+        if N == 8:
+            metric, self.ridge, width = np.ones(d), 0.1, first
+            self.start = metric, width
+        else:
+            omega = self.omega(d, self.searched(N) // 2)
+            compared = Compared(V, self.Y, omega, self.d, classes=not self.regression)
+            if N < 256:
+                starts = [self.start] if N == 64 else [(np.ones(d), first), (self.raw, first)]
+                fits = [compared.widened(compared.fit(*start), 4.0) for start in starts]
+                _loss, self.ridge, _, metric, width = min(fits, key=lambda fit: fit[0])
+                self.start = metric, width
+            else:
+                if self.kinds is None:
+                    T, c = self.start
+                    self.kinds = dict.fromkeys((np.diag, np.asarray)[: 2 if d <= 256 else 1], (T, T, c))
+                ends = {kind: compared.improved(kind, *begun) for kind, begun in self.kinds.items()}
+                least = min(fit[0] for fit, _ in ends.values())
+                ends = {kind: end for kind, end in ends.items() if N < 2048 or end[0][0] <= 1.02 * least}
+                self.kinds = {kind: (T, fit[3], fit[4]) for kind, (fit, T) in ends.items()}
+                (_, self.ridge, _, _, width), metric = min(ends.values(), key=lambda end: end[0][0])
+        self.D = [D for first, D in self.size.used if first <= N][-1]
+        self.U = stretched(metric, width, self.omega(d, self.D // 2), self.d)
+        self.Z = self.lift(V)
+        self.solve()
+        self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((2, self.K, self.D))
+        for z, y in zip(self.Z[-256:], self.Y[-256:], strict=True):
+            self.learn_fast(z, y, self.say(z))
+
+    def searched(self, N):
+        return [D for first, D in self.size.searched if first <= N][-1]
+
+    def omega(self, d, n):
+        kernel = type(self.spec.kernel)(**{**self.spec.kernel.get_params(), "gamma": 0.5})
+        return directions(d, n, self.seed) * kernel.scales(self.seed, n)
+
+    def scale_columns(self, X):
+        d = X.shape[1]
+        self.heavy = np.zeros(d)
+        for j in range(d):
+            x = X[:, j]
+            sizes = np.abs(x[x != 0])
+            tailed = np.mean(((x - x.mean()) / max(x.std(), 1e-12)) ** 4) > 10
+            if tailed and len(sizes) > 3 and sizes.max() > 4 * np.median(sizes):
+                self.heavy[j] = np.median(sizes)
+        G = self.tame(X)
+        self.m, s = G.mean(axis=0), G.std(axis=0)
+        varies = s > 1e-9 * (np.abs(self.m) + 1e-9)
+        self.s = np.array([1 / a if v else 0.0 for a, v in zip(s, varies, strict=True)])
+        self.raw = np.where(varies, s, 0.0) / (math.sqrt(np.mean(s[varies] ** 2)) if varies.any() else 1.0)
+
+    def tame(self, X):
+        return np.array(
+            [
+                [math.copysign(math.log1p(abs(a) / h), a) if h else a for a, h in zip(x, self.heavy, strict=True)]
+                for x in X
+            ]
+        )
+
+    def standardise(self, X):
+        return (self.tame(X) - self.m) * self.s
+
+    def lift(self, V):
+        return np.hstack([np.sin(V @ self.U), np.cos(V @ self.U)]) / math.sqrt(self.D / 2)
+
+
+def stretched(metric, width, omega, d):
+    T = np.diag(metric) if metric.ndim == 1 else metric
+    return math.sqrt(2 * width / d) * T @ omega
+
+
+class Compared:
+    """Settings that are compared on every third row."""
+
+    def __init__(self, V, Y, omega, d, *, classes):
+        self.V, self.Y, self.omega, self.d, self.classes = V, Y, omega, d, classes
+        self.judges = np.arange(len(V)) % 3 == 2
+
+    def fit(self, metric, width):
+        Z = self.lift(metric, width)
+        Za, Ya, best = Z[~self.judges], self.Y[~self.judges], None
+        for ridge in (0.01, 0.1, 1.0):
+            W = np.linalg.solve(Za.T @ Za + ridge * np.eye(Z.shape[1]), Za.T @ Ya)
+            loss = self.loss(Z[self.judges] @ W, self.Y[self.judges])
+            if best is None or loss < best[0]:
+                best = loss, ridge, W, metric, width
+        return best
+
+    def lift(self, metric, width):
+        U = stretched(metric, width, self.omega, self.d)
+        return np.hstack([np.sin(self.V @ U), np.cos(self.V @ U)]) / math.sqrt(U.shape[1])
+
+    def gradients(self, kind, metric, width, W, chosen):
+        """M^(1/2) of trace d; `kind` takes M, or its diagonal."""
+        U = stretched(metric, width, self.omega, self.d)
+        n = np.clip(1e9 / (W.shape[1] * len(U) * (len(U) + 2 * U.shape[1])), 256, 1500)
+        Z, half = self.lift(metric, width)[chosen][-int(n) :], U.shape[1]
+        M = 0.0
+        for w in W.T:
+            G = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
+            M = M + G.T @ G
+        if kind is np.diag:
+            M = np.diag(np.diag(M))
+        values, vectors = np.linalg.eigh(M)
+        share = 1e-3 * max(values.sum(), 1e-30) / self.d
+        if kind is np.diag:
+            M = np.diag(M) + share
+            return np.sqrt(M * self.d / M.sum())
+        values = np.maximum(values, 0) + share
+        return (vectors * np.sqrt(values * self.d / values.sum())) @ vectors.T
+
+    def improved(self, kind, T, judged, width):
+        best = self.widened(self.fit(judged, width), 2.0)
+        for gain in (1.02, 0.995, 0.995):
+            _, ridge, W, judged, width = best
+            new = self.widened(self.fit(self.gradients(kind, judged, width, W, ~self.judges), width), 2.0)
+            if new[0] >= best[0] * gain:
+                break
+            Z = self.lift(T, width)
+            W = np.linalg.solve(Z.T @ Z + ridge * np.eye(Z.shape[1]), Z.T @ self.Y)
+            T, best = self.gradients(kind, T, width, W, slice(None)), new
+        return best, T
+
+    def loss(self, S, Y):
+        if not self.classes:
+            return np.sum(np.mean((S - Y) ** 2, axis=1))
+        if Y.shape[1] == 1:
+            return np.sum(np.maximum(0, 1 - S * Y) ** 2)
+        margins = [(s[y > 0][0] - s[y < 0].max()) / 2 for s, y in zip(S, Y, strict=True)]
+        return np.sum(np.maximum(0, 1 - np.array(margins)) ** 2)
+
+    def widened(self, best, factor):
+        first = best[4]
+        for by in (factor, 1 / factor):
+            width = first * by
+            while 0.004 < width < 40:
+                new = self.fit(best[3], width)
+                if new[0] >= best[0]:
+                    break
+                best, width = new, width * by
+            if best[4] != first:
+                break
+        return best
