@@ -191,7 +191,9 @@ def page(results: dict[str, Any]) -> str:
 
 
 def short(error: float) -> str:
-    return "diverged" if not math.isfinite(error) else f"{error:.4f}" if error < 0.1 else f"{error:.3f}"
+    if not error <= 10.0:
+        return "diverged"
+    return f"{error:.4f}" if error < 0.1 else f"{error:.3f}"
 
 
 def both(errors: Any) -> str:
