@@ -5,6 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import kernelstream
+from kernelstream.numerics.compile import SOURCES, is_source
 
 PACKAGE = Path(kernelstream.__file__).parent
 
@@ -103,3 +104,37 @@ def test_no_modules_import_each_other_in_a_circle():
 def test_an_import_for_annotations_alone_does_not_count():
     assert "kernels" not in imports("numerics.gram")
     assert "from ..kernels import Kernel" in MODULES["numerics.gram"].read_text()
+
+
+# What compiled code can come from, which is what the name of the cache is made from.
+
+MAKERS = {"Pointer", "by_precision", "by_record", "compiled", "evaluate", "inlined", "lift", "reduction", "step"}
+
+
+def makes_compiled_code(module):
+    """Whether a module imports something that compiles, or a verb of the loop for which bodies are registered."""
+    names = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            names |= {alias.name for alias in node.names}
+    return bool(names & MAKERS) and MODULES[module].name != "__init__.py"
+
+
+def outside():
+    return {module for module, path in MODULES.items() if not is_source(path.relative_to(PACKAGE))}
+
+
+def test_whatever_is_compiled_comes_from_a_file_that_the_cache_knows():
+    assert not {module for module in outside() if makes_compiled_code(module)}
+
+
+def test_what_compiled_code_comes_from_imports_nothing_that_the_cache_does_not_know():
+    known = set(MODULES) - outside()
+    assert not {(module, other) for module in known for other in imports(module) & outside()}
+
+
+def test_everything_that_the_cache_knows_exists_and_most_of_what_people_edit_is_not_among_it():
+    assert all((PACKAGE / source).exists() for source in SOURCES)
+    rooms = {"cli", "estimators", "evaluate", "learner", "papers", "reference", "report"}
+    assert rooms <= {room(module) for module in outside()}
+    assert not rooms & {room(module) for module in set(MODULES) - outside()}

@@ -9,34 +9,20 @@ import scipy.sparse as sp
 from ..kernels import Kernel
 from ..learner import DTYPES
 from ..numerics import expansion
-from ..numerics.compile import compiled
-from ..numerics.rows import Sample, as_matrix, dense_row, row_of, to_block
+from ..numerics.rows import Sample, as_matrix, dense_row, to_block
 from ..numerics.tiles import TILE
 from ..parameters import from_json
 from ..tasks import REGRESSION
+from ._loops import add_rows, all_kernel_rows
 from .agreement import KERNEL_ROUNDING, require, require_close
 from .examples import sparse_rows, stream
-
-
-@compiled
-def _add_rows(kernel, f, block, scratch, g):
-    for t in range(block.indptr.shape[0] - 1):
-        expansion.store(kernel, f, t, row_of(block, t, 0, scratch), 1.0, g)
-
-
-@compiled
-def _kernel_rows(kernel, f, block, scratch, row, out):
-    for t in range(out.shape[0]):
-        expansion.kernel_values(kernel, f, row_of(block, t, 0, scratch), row)
-        for i in range(out.shape[1]):
-            out[t, i] = row.values[i]
 
 
 def dictionary(kernel: Kernel, points: Any, dtype: Any) -> expansion.Expansion:
     """An expansion with the rows of `points` as its points and coefficients 1."""
     block, width = to_block(as_matrix(points), dtype)
     f = expansion.empty(width, points.shape[0], 1, dtype)
-    _add_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), np.ones(1, dtype))
+    add_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), np.ones(1, dtype))
     return f
 
 
@@ -45,7 +31,7 @@ def kernel_rows(kernel: Kernel, X: Any, points: Any, dtype: Any) -> np.ndarray:
     f = dictionary(kernel, points, dtype)
     block, width = to_block(as_matrix(X), dtype)
     out = np.zeros((X.shape[0], points.shape[0]), dtype)
-    _kernel_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), expansion.kernel_row(f), out)
+    all_kernel_rows(kernel.lower(dtype), f, block, dense_row(width, dtype), expansion.kernel_row(f), out)
     return out
 
 

@@ -5,24 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import Loss, slope
-from ..numerics.compile import compiled
+from ..losses import Loss
 from ..tasks import BINARY, MULTICLASS
+from ._loops import all_slopes
 from .agreement import require, require_close
 from .kernels import parameters_survive_json
-
-
-@compiled
-def _all_slopes(loss, targets, scores, slopes, values):
-    for t in range(targets.shape[0]):
-        values[t] = slope(loss, targets[t], scores[t], slopes[t])
 
 
 def slopes(loss: Loss, task: str, targets: Any, scores: Any, dtype: Any = "float64") -> tuple[np.ndarray, np.ndarray]:
     """Values (n,) and gradients (n, K) of a loss at scores (n, K), as compiled learners compute them."""
     scores = np.ascontiguousarray(scores, dtype)
     values, gradients = np.zeros(len(scores)), np.full_like(scores, np.nan)
-    _all_slopes(loss.lower(task, dtype), np.ascontiguousarray(targets, np.float64), scores, gradients, values)
+    all_slopes(loss.lower(task, dtype), np.ascontiguousarray(targets, np.float64), scores, gradients, values)
     return values, gradients
 
 

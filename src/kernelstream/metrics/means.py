@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..numerics.compile import compiled
 from ..tasks import REGRESSION
+from ._moments import gather_moments
 from .base import CLASSIFICATION, PROBABILITIES, SCORES, Metric, check_kinds, places_of_classes
 
 # The smallest probability that log_loss believes, so that one certain mistake does not make it infinite.
@@ -77,7 +77,7 @@ class R2(MSE):
 
     def _take(self, y_true: np.ndarray, shown: np.ndarray) -> None:
         super()._take(y_true, shown)
-        _gather_moments(self._moments, self.n, np.array(y_true, np.float64))
+        gather_moments(self._moments, self.n, np.array(y_true, np.float64))
 
     def _join(self, other: Self) -> None:
         """Chan's update."""
@@ -92,15 +92,6 @@ class R2(MSE):
     def restore(self, state: dict[str, Any]) -> Self:
         self._moments = np.array([float.fromhex(m) for m in state["moments"]])
         return super().restore(state)
-
-
-@compiled
-def _gather_moments(moments, n, values):
-    """Welford's update with one value after another, the first of them number n of the stream."""
-    for i in range(values.shape[0]):
-        shift = values[i] - moments[0]
-        moments[0] += shift / (n + i + 1)
-        moments[1] += shift * (values[i] - moments[0])
 
 
 class LogLoss(Metric):

@@ -3,8 +3,8 @@
 Everything else is plain Python that runs interpreted too (``NUMBA_DISABLE_JIT=1``), with the same results.
 
 Numba's own cache does not notice that a callee in another file changed, so the cache directory carries a digest of
-the package's sources. Without a writable directory nothing is cached and nothing fails. ``KERNELSTREAM_CACHE`` names
-another place.
+the files that compiled code can come from. Without a writable directory nothing is cached and nothing fails.
+``KERNELSTREAM_CACHE`` names another place.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numba
@@ -33,18 +33,41 @@ _REASSOCIATE = {"contract", "reassoc", "nsz"}
 _OPTIONS = {"fastmath": _CONTRACT, "error_model": "numpy", "_nrt": False}
 
 
-# Rooms above those in which anything is compiled (`tests/test_layers.py` holds that order).
-_OF_NO_COMPILED_CODE = ("reference", "evaluate", "report", "papers", "cli")
+# What compiled code can come from: files in which something is compiled, and whatever they import. The rest of the
+# package can be edited without compiling anew; `tests/test_layers.py` holds the list.
+SOURCES = (
+    "algorithms",
+    "engine/__init__.py",
+    "engine/contract.py",
+    "engine/inputs.py",
+    "engine/loop.py",
+    "engine/single.py",
+    "engine/state.py",
+    "kernels.py",
+    "laws/_loops.py",
+    "losses.py",
+    "metrics/_moments.py",
+    "numerics",
+    "parameters.py",
+    "schedules.py",
+    "sources/_decimals.py",
+    "sources/_libsvm_parser.py",
+    "tasks.py",
+)
+
+
+def is_source(path: PurePath) -> bool:
+    """Whether the digest covers a file of the package, named by its path in it."""
+    return any(path.is_relative_to(source) for source in SOURCES)
 
 
 def _source_digest() -> str:
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] in _OF_NO_COMPILED_CODE:
-            continue
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
+    for source in SOURCES:
+        for path in sorted((root / source).rglob("*.py")) or [root / source]:
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -88,11 +111,13 @@ def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
 
 def _ours(types: Any) -> bool:
     """Whether the digest covers all that code for these types runs: a user's record stands for a user's step."""
-    return all(
-        _ours(getattr(one, "types", ()))
-        and getattr(one, "instance_class", _ours).__module__.partition(".")[0] == __name__.partition(".")[0]
-        for one in types
-    )
+    package = __name__.partition(".")[0]
+    for one in types:
+        record = PurePath(*getattr(one, "instance_class", _ours).__module__.split("."))
+        covered = record.is_relative_to(package) and is_source(record.relative_to(package).with_suffix(".py"))
+        if not (covered and _ours(getattr(one, "types", ()))):
+            return False
+    return True
 
 
 def compiled(function: Callable[..., Any]) -> Any:
