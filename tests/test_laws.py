@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, Multiclass, Perceptron, Regression, laws
+from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, Multiclass, Perceptron, Regression, Ridge, laws
 from kernelstream import algorithms as table
 from kernelstream.algorithms import _expansion
 from kernelstream.algorithms._skeleton import Skeleton
@@ -21,7 +21,14 @@ from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
 from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
-SPECS = {**ALGORITHMS, "fogd, structured map": FOGD(map="structured"), "skeleton": Skeleton()}
+SPECS = {
+    **ALGORITHMS,
+    "fogd, structured map": FOGD(map="structured"),
+    "ridge, exact": Ridge(solve="exact", forward=True),
+    "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
+    "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
+    "skeleton": Skeleton(),
+}
 GAUSSIAN = Gaussian(gamma=0.3)
 BUDGET = "budget_is_never_exceeded"
 

@@ -4,6 +4,7 @@
 is cut into calls, the model is the same.
 """
 
+import copy
 import os
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from .engine.inputs import FITTED, NONE, ONLINE, Inputs, Scaling, fitted
 from .learner import Learner
 from .losses import as_loss
 from .numerics.rows import as_matrix
+from .parameters import Parameters
 from .tasks import Classification, Regression, Task, classification
 
 
@@ -34,6 +36,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         grow_features: bool = False,
         scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
+        **parameters: Any,
     ):
         self.algorithm = algorithm
         self.epochs = epochs
@@ -42,6 +45,71 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.grow_features = grow_features
         self.scaling = scaling
         self.threads = threads
+        try:
+            self._take(parameters)
+        except ValueError as error:
+            raise TypeError(str(error)) from None
+
+    # Parameters of the algorithm and of its kernel by their own names: attributes as the estimator's own are, so that
+    # clones, searches and representations have them. They win over what `algorithm` says.
+
+    def _take(self, parameters: dict[str, Any]) -> None:
+        """Set parameters of the algorithm, or of its kernel; ValueError for a name that neither has."""
+        if not parameters:
+            return
+        spec = as_algorithm(self.algorithm)
+        own = self._get_param_names()
+        kernel = parameters.get("kernel", getattr(self, "kernel", spec.kernel))
+        possible = [name for part in (spec, kernel) for name in _names(part) if name not in own]
+        for name in parameters:
+            if name not in possible:
+                raise ValueError(
+                    f"{type(self).__name__}({spec.name!r}) has no parameter {name!r}; it has {', '.join(own)}, "
+                    f"and those of {spec.name} and its kernel: {', '.join(dict.fromkeys(possible))}."
+                )
+        for name, value in parameters.items():
+            setattr(self, name, value)
+
+    def _taken(self) -> dict[str, Any]:
+        """The parameters of the algorithm that were given by name."""
+        own = self._get_param_names()
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in own and not (name.startswith("_") or name.endswith("_"))
+        }
+
+    def _spec(self) -> Algorithm:
+        """The algorithm with the parameters that were given by name."""
+        spec = as_algorithm(self.algorithm)
+        given = self._taken()
+        if not given:
+            return spec
+        self._take(given)
+        of_spec = {name: value for name, value in given.items() if name in _names(spec)}
+        of_kernel = {f"kernel__{name}": value for name, value in given.items() if name not in of_spec}
+        return copy.deepcopy(spec).set_params(**of_spec, **of_kernel)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; with `deep` also those of a spec and its parts, as ``algorithm__kernel__gamma``."""
+        return {**super().get_params(deep), **self._taken()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name. One of the algorithm goes by its own name or as ``algorithm__n_components``, also
+        where the algorithm is only named.
+        """
+        given, mine = self._taken(), {}
+        for name, value in params.items():
+            last = name.rpartition("__")[2]
+            inner = name in (f"algorithm__{last}", f"algorithm__kernel__{last}")
+            mine[last if inner and last in given else name] = value
+        own = {name: value for name, value in mine.items() if name.partition("__")[0] in self._get_param_names()}
+        if any(name.startswith("algorithm__") for name in own):
+            named = own.get("algorithm", self.algorithm)
+            own["algorithm"] = as_algorithm(named) if isinstance(named, str) else named
+        super().set_params(**own)
+        self._take({name: value for name, value in mine.items() if name not in own})
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +156,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             scaling = fitted(scaling, [as_matrix(rows)])
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return Learner(
-            as_algorithm(self.algorithm),
+            self._spec(),
             task,
             seed=seed,
             dtype=self.dtype,
@@ -130,6 +198,21 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         self._fitted().merge(other._fitted())
         return self
 
+    def unmerge(self, other: "_OnlineKernelEstimator") -> Self:
+        """Forget what another fitted estimator learned, whose rows this one has learned or merged. Forks of one model
+        merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``. For ridge.
+        """
+        self._fitted().unmerge(other._fitted())
+        return self
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """Of rows that were learned once, what is left of each target under the model of all rows but this one: (n,),
+        or (n, classes) for several classes, whose targets are -1 and 1. For ridge.
+        """
+        learner = self._fitted()
+        left = learner.leave_one_out(self._rows(X, reset=False), y, sample_weight)
+        return left[:, 0] if left.shape[1] == 1 else left
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; `kernelstream.load` reads it, and learning goes on bit for bit."""
         learner = self._fitted()
@@ -152,10 +235,15 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
 
+def _names(part: Any) -> list[str]:
+    """The parameters of a spec or a kernel."""
+    return list(part.get_params(deep=False)) if isinstance(part, Parameters) else []
+
+
 def _models_probabilities(estimator: "OnlineKernelClassifier") -> bool:
     if hasattr(estimator, "learner_"):
         return estimator.learner_.probabilistic
-    algorithm = as_algorithm(estimator.algorithm)
+    algorithm = estimator._spec()
     loss = getattr(algorithm, "loss", "auto")
     return algorithm.models_probabilities or (loss != "auto" and bool(as_loss(loss).probabilistic))
 
@@ -175,6 +263,8 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
         "minmax", fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
     grow_classes : accept labels that were never announced
+    n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name, as in
+        ``OnlineKernelClassifier("ridge", n_components=2000)`` or ``OnlineKernelClassifier("fogd", gamma=0.1)``
 
     Attributes
     ----------
@@ -196,6 +286,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
         grow_classes: bool = False,
         scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
+        **parameters: Any,
     ):
         super().__init__(
             algorithm,
@@ -205,6 +296,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
             grow_features=grow_features,
             scaling=scaling,
             threads=threads,
+            **parameters,
         )
         self.grow_classes = grow_classes
 
@@ -295,9 +387,15 @@ class OnlineKernelRegressor(RegressorMixin, _OnlineKernelEstimator):  # type: ig
         self.learner_ = learner
         return learner.task.decode(scores)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The value of each row; with `return_std` also how far from it the target is to be expected, a standard
+        deviation (of learners that say how sure they are: ridge).
+        """
         learner = self._fitted()
-        return learner.task.decode(learner.scores(self._rows(X, reset=False)))
+        rows = self._rows(X, reset=False)
+        deviations = learner.deviations(rows)[:, 0] if return_std else None
+        shown = learner.task.decode(learner.scores(rows))
+        return (shown, deviations) if return_std else shown
 
 
 def _labels(y: Any) -> Any:

@@ -347,16 +347,50 @@ class Learner:
             found = self._runner.score_one(X[0])
             if found is not None:
                 return found
-        matrix = as_matrix(X)
-        block, width = to_block(matrix, self.dtype)  # what is wrong with the rows is said of them as they came
+        block = self._shown(X)
         scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
         if self._runner is None:
             return scores
+        self._runner.score(block, scores, self.threads or DEFAULT_THREADS)
+        return self.inputs.targets.undo(scores) if self.inputs.targets.changes else scores
+
+    def _shown(self, X: Any) -> Block:
+        """Rows that are only looked at, as the model sees them."""
+        matrix = as_matrix(X)
+        block, width = to_block(matrix, self.dtype)  # what is wrong with the rows is said of them as they came
+        if self._runner is None:
+            return block
         self._fitting_width(matrix)
         if self.inputs.features.changes:
             block, width = to_block(self.inputs.features.apply(matrix), self.dtype)
-        self._runner.score(self._known(block, width), scores, self.threads or DEFAULT_THREADS)
-        return self.inputs.targets.undo(scores) if self.inputs.targets.changes else scores
+        return self._known(block, width)
+
+    def deviations(self, X: Any) -> np.ndarray:
+        """How far from the scores of each row its targets are to be expected, a standard deviation, (n, K); infinite
+        before any learning. Requires: a learner that says how sure it is, as ridge does.
+        """
+        block, shape = self._shown(X), (1, self.task.n_outputs)
+        if self._runner is None:
+            found = np.full((n_rows(block), self.task.n_outputs), np.inf)
+            return found if self.algorithm.models_deviations else self.algorithm.deviations(None, None, iter(()))
+        found = self._runner.spec.deviations(self._runner.record, self._runner.state, self._runner.chunks(block))
+        return found * (self.inputs.targets.undo(np.ones(shape)) - self.inputs.targets.undo(np.zeros(shape)))
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """Target minus score, (n, K), of rows that were learned once, each under the model of all rows but this one.
+
+        sample_weight: as they were learned. Requires: a learner that knows it without learning again, as ridge does.
+        """
+        if self._runner is None or self.n_seen == 0:
+            raise ValueError("No row was learned yet, so that none can be left out.")
+        if self.inputs.follows:
+            raise ValueError(
+                'With scaling="online" a row is known as it was scaled when it came. Fit a scaling, or scale the rows.'
+            )
+        block, runner = self._shown(X), self._runner
+        weights, targets = _weights(sample_weight, n_rows(block)), self.task.encode(y)
+        scaled = self.inputs.targets.learn_targets(targets)[0]
+        return runner.spec.left_out(runner.record, runner.state, runner.chunks(block), scaled, weights)
 
     def predict(self, X: Any) -> np.ndarray:
         return self.task.decode(self.scores(X))
@@ -443,13 +477,45 @@ class Learner:
             return self
         if self._runner is None or self.n_seen == 0:
             self._become(other)
-        elif theirs := other._first_rows():
-            self._learn_first(theirs)
-        elif mine := self._first_rows():
+        elif other._opening is not None:
+            self._learn_opening(other._opening)
+        elif self._opening is not None:
+            mine = self._opening
             self._become(other)
-            self._learn_first(mine)
+            self._learn_opening(mine)
+        elif theirs := other._first_rows():
+            self._learn_first(theirs, other.inputs)
+        elif kept := self._first_rows():
+            inputs = self.inputs
+            self._become(other)
+            self._learn_first(kept, inputs)
         else:
             self._merge_settled(other)
+        return self
+
+    def unmerge(self, other: "Learner") -> Self:
+        """Forget what another learner learned, whose rows this one has learned or merged; refuses what does not fit.
+
+        Forks of one model merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``.
+        """
+        self._check_mergeable(other, "taken apart")
+        if self.inputs.follows:
+            raise ValueError('scaling="online" cannot be taken apart. Fit a scaling, or scale rows before.')
+        if other._runner is None or other.n_seen == 0:
+            return self
+        if self._runner is None or other.n_seen > self.n_seen:
+            raise ValueError(
+                f"The other has learned {other.n_seen} rows and this one {self.n_seen}: it cannot hold them all."
+            )
+        mine, theirs = self._runner, other._runner
+        if any(one._opening is not None or one._first_rows() for one in (self, other)):
+            raise ValueError(
+                "One of them still keeps its first rows, on which something is settled. Let both learn more."
+            )
+        shape = mine.shape._replace(width=max(self.width, other.width))
+        state, leaving = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
+        self._runner = Runner(mine.spec, mine.task, mine.spec.unmerge(mine.record, state, leaving), shape)
+        self.n_seen -= other.n_seen
         return self
 
     def _become(self, other: "Learner") -> None:
@@ -460,17 +526,26 @@ class Learner:
         self._opening = None if other._opening is None else opening_from(other._opening.arrays())
         self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
 
-    def _first_rows(self) -> list[tuple[Any, np.ndarray, np.ndarray]]:
-        """All rows so far with their targets and weights, while they are kept because something is settled on them."""
-        if self._opening is not None:
-            return list(self._opening.parts())
-        return [] if self._runner is None else self._runner.spec.first_rows(self._runner.state)
-
-    def _learn_first(self, rows: list[tuple[Any, np.ndarray, np.ndarray]]) -> None:
-        for X, targets, weights in rows:
+    def _learn_opening(self, opening: Opening) -> None:
+        """Learn another's first rows, which are kept as they came."""
+        for X, targets, weights in opening.parts():
             self._make_room(X.shape[1], self.task)
             learn = self._advance if self._opening is None else self._open
             learn(X, targets, weights, X[:0])
+
+    def _first_rows(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """All rows so far with their targets and weights, while the model itself keeps them, as it took them in."""
+        return [] if self._runner is None else self._runner.spec.first_rows(self._runner.state)
+
+    def _learn_first(self, rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]], inputs: Inputs) -> None:
+        """Learn the rows that another model kept; `inputs` took them in."""
+        for X, targets, weights in rows:
+            self._make_room(X.shape[1], self.task)
+            assert self._runner is not None
+            block = self._known(*to_block(X, self.dtype))
+            self._runner.learn(self._examples(block, targets, weights), self.threads or DEFAULT_THREADS)
+            self.n_seen += len(targets)
+        self.inputs.merge(inputs)
 
     def _merge_settled(self, other: "Learner") -> None:
         mine, theirs = self._runner, other._runner
@@ -482,7 +557,7 @@ class Learner:
         self.n_seen += other.n_seen
         self.inputs.merge(other.inputs)
 
-    def _check_mergeable(self, other: "Learner") -> None:
+    def _check_mergeable(self, other: "Learner", what: str = "merged") -> None:
         pairs: list[tuple[str, Any, Any]] = [
             ("task", self.task.name, other.task.name),
             ("dtype", self.dtype, other.dtype),
@@ -509,7 +584,7 @@ class Learner:
                         "Learner(first.settled, ...), or give the kernel a width."
                     )
                 raise ValueError(
-                    f"These learners cannot be merged: {name} differs, {a!r} here and {b!r} there.{remedy}"
+                    f"These learners cannot be {what}: {name} differs, {a!r} here and {b!r} there.{remedy}"
                 )
 
     # Model files.

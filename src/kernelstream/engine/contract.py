@@ -6,6 +6,7 @@ at fixed row numbers, however the stream is cut, and a model file holds what wai
 averaging, and a sample weight scales what a row tells instead of a step: they say so in `exempt`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -37,6 +38,13 @@ def common(width: int, n_outputs: int, dtype: Any, lifted: int = 0) -> Common:
     return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), dense_row(width, dtype))
 
 
+class Chunk(NamedTuple):
+    """Rows that were lifted and evaluated together."""
+
+    scratch: Any  # where they were: the algorithm's own
+    scores: np.ndarray  # (n, K)
+
+
 class Shape(NamedTuple):
     """What the state of a model is sized by."""
 
@@ -59,6 +67,7 @@ class Algorithm(Parameters):
     needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
     models_probabilities: ClassVar[bool] = False  # whatever its loss, by `probabilities`
+    models_deviations: ClassVar[bool] = False  # by `deviations`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
 
     def losses(self, task: str) -> tuple[str, ...]:
@@ -136,3 +145,28 @@ class Algorithm(Parameters):
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
         """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""
         raise NotImplementedError
+
+    def unmerge(self, record: Any, state: Any, other: Any) -> Any:
+        """The state without what it learned from the other's rows. Neither argument is changed."""
+        raise ValueError(
+            f"{self.name} cannot take out again what was merged: what it learned later depends on it. A learner can in "
+            "which what rows tell adds up, as in ridge; or keep the model from before the merge."
+        )
+
+    def deviations(self, record: Any, state: Any, chunks: Iterator[Chunk]) -> np.ndarray:
+        """(n, K): how far from the scores of some rows the targets are to be expected, as a standard deviation."""
+        raise ValueError(
+            f"{self.name} does not say how sure it is of a value. Ridge does: "
+            'OnlineKernelRegressor("ridge").predict(X, return_std=True).'
+        )
+
+    def left_out(
+        self, record: Any, state: Any, chunks: Iterator[Chunk], targets: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """(n, K): what is left of the targets of rows that were learned once, with these weights, under the model
+        without the row.
+        """
+        raise ValueError(
+            f"{self.name} cannot say what its model were without a row. Ridge can: "
+            'OnlineKernelRegressor("ridge").leave_one_out(X, y).'
+        )

@@ -3,15 +3,15 @@ core and on several.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..numerics.compile import direct
-from ..numerics.rows import Block
+from ..numerics.rows import Block, n_rows
 from . import cores
-from .contract import LONGEST_CHUNK, Algorithm, Shape
+from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
 from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows
 from .single import Single
 from .state import on_lines
@@ -178,6 +178,16 @@ class Runner:
 
         cores.in_pieces(work, scratches, scratches[0].common.chunk, len(scores))
         self._spare.extend(scratches)
+
+    def chunks(self, block: Block) -> Iterator[Chunk]:
+        """The rows, lifted and evaluated, some at a time; learns nothing. What is handed out is good until the next."""
+        scratch, n = self._spare_scratch(), n_rows(block)
+        scores = np.zeros((n, self.shape.n_outputs), self.shape.dtype)
+        for first in range(0, n, scratch.common.chunk):
+            stop = min(first + scratch.common.chunk, n)
+            score_rows(self.record, self.state, scratch, block, scores, first, stop)
+            yield Chunk(scratch, scores[first:stop])
+        self._spare.append(scratch)
 
     def _spare_scratch(self) -> Any:
         """One that nobody works on: each caller takes one, or makes its own."""

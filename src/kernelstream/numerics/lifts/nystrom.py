@@ -78,6 +78,14 @@ class Nystrom(Lift):
         if map.frozen and map.f.size < self.budget:
             raise ValueError(f"The file says phase 2 with {int(map.f.size)} of {self.budget} points.")
 
+    def require_same(self, mine: NystromMap, theirs: NystromMap) -> None:
+        alike = mine.f.points.shape == theirs.f.points.shape and np.array_equal(mine.f.points, theirs.f.points)
+        if not (mine.frozen and theirs.frozen and alike):
+            raise ValueError(
+                f"Their maps are of different points. Have one learn the first {self.budget} rows, save it, and begin "
+                "every other from its file."
+            )
+
     def frozen_on(self, f: Expansion) -> tuple[NystromMap, np.ndarray]:
         """The map of these points, and D_k^(1/2) V_k', which takes the coefficients of f to weights on z; zero rows
         where the Gram matrix has fewer than k eigenvalues.
