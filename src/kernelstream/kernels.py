@@ -27,6 +27,9 @@ from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
 from .numerics.tiles import four_rows, one_row
 from .parameters import Parameters, at_least, one_of, positive, whole
 
+# The largest gamma that is settled on data: finite in float32, with room for the factors of a formula.
+WIDEST = 1e30
+
 
 class RowKernelRecord(NamedTuple):
     """What compiled code that takes every row alone sees of a kernel."""
@@ -115,6 +118,16 @@ class Kernel(Parameters):
         """The kernel with every parameter fixed that depends on the first rows."""
         return self
 
+    def require_finite(self, dtype: Any) -> None:
+        """Refuse numbers that are not finite in this precision: kernel values would be NaN. Requires: settled."""
+        with np.errstate(over="ignore"):
+            found = np.array(self.constants(), dtype)
+        if not np.isfinite(found).all():
+            raise ValueError(
+                f"{self!r} needs the number {self.constants()[int(np.argmin(np.isfinite(found)))]:g}, which is not "
+                f"finite in {np.dtype(dtype).name} (largest {np.finfo(dtype).max:.2g}). Scale the features instead."
+            )
+
     def lower(self, dtype: Any) -> KernelRecord:
         return KernelRecord(*self.lower_for_rows(dtype), *four_rows(self.metric, dtype))
 
@@ -151,7 +164,7 @@ class _Scaled(Kernel):
         if self.gamma != "scale":
             return self
         spread = sample.n_features * self.unit(sample.variance)
-        return dataclasses.replace(self, gamma=1.0 / spread if spread > 0 else 1.0)
+        return dataclasses.replace(self, gamma=min(1.0 / spread, WIDEST) if spread > 0 else 1.0)
 
     def unit(self, variance: float) -> float:
         """What the metric is measured in."""

@@ -19,7 +19,7 @@ from .engine.inputs import NONE, Inputs, Scaling, as_inputs
 from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
 from .engine.runner import AS_IT_PAYS, Runner
-from .engine.state import ModelFileError, copied, leaves
+from .engine.state import COUNTS, copied, leaves
 from .losses import as_loss
 from .numerics.rows import Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
@@ -27,6 +27,8 @@ from .parameters import from_json as spec_from_json
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task
 
 DTYPES = ("float32", "float64")
+
+MOST_THREADS = 1024  # each has room of its own for rows
 
 _SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
 
@@ -104,6 +106,8 @@ class Learner:
         self.task = task
         if threads is not None:
             whole(1, threads=threads)
+            if threads > MOST_THREADS:
+                raise ValueError(f"threads={threads} must be at most {MOST_THREADS}.")
         self.threads = threads
         self.seed = int(seed)
         self.dtype = dtype
@@ -116,7 +120,7 @@ class Learner:
         self._runner: Runner | None = None
         self._opening = Opening() if self.algorithm.depends_on_data else None
         # A loss that does not fit the task is refused now.
-        self.algorithm.settle(task.name, Sample(1.0, 1)).lower(task.name, dtype)
+        self.algorithm.settle(task.name, Sample(1.0, 1)).lowered(task.name, dtype)
 
     # What the model is.
 
@@ -523,7 +527,7 @@ class Learner:
         theirs = other._runner
         assert theirs is not None
         self._runner = Runner(theirs.spec, theirs.task, copied(theirs.state), theirs.shape)
-        self._opening = None if other._opening is None else opening_from(other._opening.arrays())
+        self._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
         self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
 
     def _learn_opening(self, opening: Opening) -> None:
@@ -636,12 +640,16 @@ class Learner:
         if header["settled"] is not None:
             settled = spec_from_json(header["settled"])
             width, n_seen = header["width"], header["n_seen"]
-            if type(settled) is not type(learner.algorithm) or not (isinstance(width, int) and width > 0):
+            whole(1, width=width)
+            whole(0, n_seen=n_seen)
+            if type(settled) is not type(learner.algorithm) or settled.depends_on_data or n_seen > COUNTS[1]:
                 raise ValueError("its header contradicts itself")
             shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
             state = settled.restore(files.part(arrays, "model"), shape)
-            learner._runner, learner.n_seen = Runner(settled, learner.task.name, state, shape), int(n_seen)
-            learner._opening = opening_from(files.part(arrays, "opening")) if header["opening"] else None
+            learner._runner, learner.n_seen = Runner(settled, learner.task.name, state, shape), n_seen
+            learner._opening = opening_from(files.part(arrays, "opening"), width) if header["opening"] else None
+            if learner._opening is not None and learner._opening.n_rows != n_seen:
+                raise ValueError(f"its first {n_seen} rows are {learner._opening.n_rows}")
         return learner
 
     @classmethod
@@ -655,10 +663,8 @@ class Learner:
         header, arrays = files.read(path)
         try:
             return cls.from_parts(header, arrays), header
-        except ModelFileError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-            raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
+        except Exception as error:  # whatever a part stumbles over, it is the file's
+            raise files.damaged(path, error) from None
 
 
 def _with_later_classes(parts: Sequence[np.ndarray], tasks: Sequence[Any]) -> np.ndarray:

@@ -204,7 +204,9 @@ def from_json(record: dict[str, Any]) -> Task:
     kinds = {task.name: task for task in (Binary, Multiclass)}
     if record["name"] == REGRESSION:
         return Regression()
-    return kinds[record["name"]](np.array(record["classes"], np.dtype(record["dtype"])))
+    kind = np.dtype(record["dtype"])
+    # Text is as long as the longest label, whatever the record says of it.
+    return kinds[record["name"]](np.array(record["classes"], np.str_ if kind.kind == "U" else kind))
 
 
 def _plain(labels: np.ndarray) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate
-from ..engine.state import restored
+from ..engine.state import Limits, ModelFileError, prefixed
 from ..numerics import expansion
 from ..numerics.budgets import within
 from ..numerics.compile import inlined
@@ -71,14 +71,26 @@ class ExpansionAlgorithm(Algorithm):
         return state._replace(f=expansion.resized(state.f, n_features=shape.width, n_outputs=shape.n_outputs))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        state = restored(self.template(arrays, shape), arrays)
-        expansion.check_size(state.f)
+        state = super().restore(arrays, shape)
+        expansion.list_all(state.f)
         return state
 
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        return {"f.points": (shape.width, self.capacity), "f.coef": (shape.n_outputs, self.capacity)}
+
     def template(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        """A state with the shapes that a file's arrays must have; room that grows is as large as the file's."""
-        state = self.init(shape)
-        return state if self.capacity is not None else self.with_room(state, room_in_file(arrays, "f"))
+        """Room that grows is as large as the file's."""
+        if self.capacity is not None:
+            return self.init(shape)
+        room = room_in_file(arrays, "f", at_least=self.first_capacity)
+        return self.with_room(self.init(shape), room)
+
+    def limits(self, state: Any) -> Limits:
+        return prefixed("f", expansion.limits(self.most_terms(state)))
+
+    def most_terms(self, state: Any) -> int:
+        """How many terms f may have between two steps."""
+        return int(state.f.points.shape[1]) - self.spare
 
     def n_stored(self, state: Any) -> int:
         return int(state.f.size)
@@ -103,9 +115,12 @@ class ExpansionAlgorithm(Algorithm):
         return f if self.capacity is None else within(f, self.capacity - self.spare, self.capacity)
 
 
-def room_in_file(arrays: dict[str, np.ndarray], name: str) -> int:
-    """Room for points of the expansion of this name in a file's arrays, 0 where there is none."""
-    return int(arrays.get(f"{name}.points", np.zeros((0, 0))).shape[-1])
+def room_in_file(arrays: dict[str, np.ndarray], name: str, at_least: int) -> int:
+    """Room for points of the expansion of this name in a file's arrays; refuses less than a model begins with."""
+    room = int(arrays[f"{name}.points"].shape[1])
+    if room < at_least:
+        raise ModelFileError(f"The file's array {name}.points has room for {room} points; the model needs {at_least}.")
+    return room
 
 
 def evaluated_by(body: Callable[..., Any]) -> Callable[[_Record], _Record]:

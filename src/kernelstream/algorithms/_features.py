@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift
+from ..engine.state import Limits, prefixed
 from ..numerics.lifts import Lift, lift_rows
 from ..numerics.linear import evaluate_linear
 
@@ -51,6 +52,13 @@ class FeatureAlgorithm(Algorithm):
         state = super().restore(arrays, shape)
         self.lift.check(state.map)
         return state
+
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        lifted = {f"map.{name}": lengths for name, lengths in self.lift.outline(shape).items()}
+        return {"weights": (shape.n_outputs, self.lift.length(shape.width)), **lifted}
+
+    def limits(self, state: Any) -> Limits:
+        return prefixed("map", self.lift.limits(state.map))
 
     def n_stored(self, state: Any) -> int:
         return int(state.weights.shape[1])

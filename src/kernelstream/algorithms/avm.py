@@ -34,6 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
+from ..engine.state import Limits, ModelFileError
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..numerics import expansion, rng
@@ -41,7 +42,7 @@ from ..numerics.budgets import any_above, first_largest
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
-from ..numerics.rows import DenseRow, complete_row, dense_row
+from ..numerics.rows import LARGEST, DenseRow, complete_row, dense_row
 from ..parameters import at_least, one_of, positive
 from ._expansion import ask_for_room
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
@@ -167,6 +168,16 @@ class AVM(RegularisedRisk):
 
     def grow(self, state: AVMState, shape: Shape) -> AVMState:
         return self.fitted(super().grow(state, shape))
+
+    def limits(self, state: AVMState) -> Limits:
+        windows = {"start": (0, int(state.t)), "harmonic": (0.0, math.inf)}
+        return {**super().limits(state), **windows, "largest": (0.0, LARGEST)}
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AVMState:
+        state: AVMState = super().restore(arrays, shape)
+        if not (state.start[0] < state.t or state.t == 0) or state.start[0] > state.start[1]:
+            raise ModelFileError(f"The file's windows begin at rounds {state.start.tolist()} of {int(state.t)}.")
+        return state
 
     def attributes(self, state: AVMState) -> dict[str, Any]:
         """cells: how many there are. average: (n, K) coefficients of the mean that is shown, where one is."""

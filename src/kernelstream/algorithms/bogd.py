@@ -29,6 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
+from ..engine.state import Limits
 from ..kernels import KernelRecord
 from ..numerics import expansion, rng
 from ..numerics.budgets import PIECE, largest, oldest_slot, random_slot
@@ -106,9 +107,9 @@ class BOGD(Descent, ExpansionAlgorithm):
         sizes, own = np.zeros(self.budget, shape.dtype), np.zeros(self.budget)
         return BOGDState(f, t, sizes, own, np.zeros((), np.int64), rng.generator(shape.seed))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BOGDState:
-        state: BOGDState = super().restore(arrays, shape)
-        return state._replace(oldest=state.oldest % self.budget)
+    def limits(self, state: BOGDState) -> Limits:
+        sizes = (0.0, math.inf)
+        return {**super().limits(state), "oldest": (0, self.budget - 1), "sizes": sizes, "own": sizes}
 
     def scratch(self, state: BOGDState, shape: Shape) -> BOGDScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
@@ -153,7 +154,7 @@ def find_chances(sizes, chances, n):
     while again:
         count, total = count_and_total(sizes, chances, n)
         some = total > NOTHING
-        rest = 1.0 if some else 1.0 / count
+        rest = 1.0 if some else 1.0 / max(count, 1)
         scale = (count - 1) / total if some else 0.0
         negative = 0
         for i in range(n):
@@ -181,10 +182,10 @@ def draw_slot(generator, chances, n):
                 u -= piece[i]
                 if u < 0.0:
                     return slot
-    while slot < 0:
+    while slot < 0 and n > 1:
         n -= 1
         slot = n if chances[n] > 0.0 else -1
-    return slot
+    return max(slot, 0)
 
 
 @reduction

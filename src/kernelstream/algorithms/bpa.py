@@ -19,12 +19,14 @@ dictionary needs no removal: its coordinates are added.
 Symbols: B budget, C aggressiveness, tau as in `_passive_aggressive`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..engine import Common, Shape, step
+from ..engine.state import Limits, ModelFileError, prefixed
 from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion
 from ..numerics.budgets import first_largest
@@ -34,9 +36,9 @@ from ..numerics.gram import factor, gram_matrix
 from ..numerics.neighbours import (
     Neighbours,
     Search,
-    check_neighbours,
     follow,
     look_around,
+    neighbour_limits,
     no_neighbours,
     room_to_search,
 )
@@ -151,9 +153,15 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
             scratch.common, scratch.row, scratch.stored, between, search, scratch.coordinates, scratch.rounding
         )
 
+    def limits(self, state: BPAState) -> Limits:
+        near = neighbour_limits(self.capacity, int(state.f.size), int(state.t))
+        return {**super().limits(state), **prefixed("near", near), "sizes": (0.0, math.inf)}
+
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BPAState:
         state: BPAState = super().restore(arrays, shape)
-        check_neighbours(state.near, int(state.f.size))
+        births = state.near.born[: int(state.f.size)]
+        if len(np.unique(births)) < len(births) or (births == 0).any():
+            raise ModelFileError("The file's array near.born has 0, or one number twice.")
         return state
 
     def split(self, state: BPAState, shape: Shape) -> BPAState:

@@ -19,12 +19,14 @@ no room for a row in the dictionary's span: its coordinates are added.
 Symbols: B budget, lambda regularization, b coef of f, which is in units of a lambda t.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..engine import Shape, step
+from ..engine.state import Limits
 from ..kernels import POSITIVE_DEFINITE, Need
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
@@ -126,9 +128,8 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         oldest = np.zeros((), np.int64)
         return BSGDState(f, t, np.zeros(()), rng.generator(shape.seed), oldest, np.zeros(removal), factor(projection))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> BSGDState:
-        state: BSGDState = super().restore(arrays, shape)
-        return state._replace(oldest=state.oldest % self.budget)
+    def limits(self, state: BSGDState) -> Limits:
+        return {**super().limits(state), "oldest": (0, self.budget - 1), "ranks": (-math.inf, 0.0)}
 
     def attributes(self, state: BSGDState) -> dict[str, Any]:
         """degradation: the squared norm that the budget has cost so far, summed over the removals."""

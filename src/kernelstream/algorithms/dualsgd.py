@@ -95,6 +95,10 @@ class DualSGD(RegularisedRisk):
             self.lift.lifted(state.map, 1),
         )
 
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        frequencies = (shape.width, self.n_components)
+        return {**super().outline(shape), "map.frequencies": frequencies}
+
     def lifts_ahead(self, state: DualSGDState) -> bool:
         return True
 

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Shape, step
+from ..engine.state import Limits
 from ..kernels import KernelRecord
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
@@ -63,9 +64,9 @@ class Forgetron(MistakesOnBudget):
         f, t = super().init(shape)
         return ForgetronState(f, t, zero, zero.copy(), np.zeros(()))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ForgetronState:
-        state: ForgetronState = super().restore(arrays, shape)
-        return state._replace(oldest=state.oldest % self.budget)
+    def limits(self, state: ForgetronState) -> Limits:
+        damage = (-math.inf, 15.0 / 32.0 * (int(state.mistakes) + 1))
+        return {**super().limits(state), "oldest": (0, self.budget - 1), "damage": damage}
 
     def attributes(self, state: ForgetronState) -> dict[str, Any]:
         """mistakes: M; damage: Q, which stays below 15/32 M."""
@@ -123,7 +124,7 @@ def _(record, state, scratch, x, target, weight, scores):
         delta = max(delta, abs(np.float64(f.coef[k, r])))
         inner += np.float64(f.coef[k, r]) * (at_r[k] - length * g[k] * near)
     room = 15.0 / 32.0 * state.mistakes[()] - state.damage[()]
-    mu = inner / (delta * unit)
+    mu = inner / (delta * unit) if delta > 0.0 else 0.0  # a term that has shrunk to nothing
     phi = shrinkage(delta / unit, mu, room)
     state.damage[()] += psi(phi, delta / unit, mu)
     expansion.shrink(f, phi)

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Shape, evaluate, step
+from ..engine.state import Limits
 from ..kernels import KernelRecord
 from ..losses import LossRecord, any_slope, as_loss, slope
 from ..numerics import expansion
@@ -102,9 +103,8 @@ class NORMA(ExpansionAlgorithm):
         f, t = super().init(shape)
         return NORMAState(f, t, np.ones(()), np.zeros(()), np.zeros((), np.int64))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NORMAState:
-        state: NORMAState = super().restore(arrays, shape)
-        return state._replace(oldest=state.oldest % (self.budget or 1))
+    def limits(self, state: NORMAState) -> Limits:
+        return {**super().limits(state), "oldest": (0, (self.budget or 1) - 1), "multiplier": (SMALLEST, 1.0)}
 
     def written_out(self, state: NORMAState) -> NORMAState:
         return state._replace(f=state.f._replace(coef=state.f.coef * state.multiplier), multiplier=np.ones(()))

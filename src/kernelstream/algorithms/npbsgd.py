@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Shape, step
-from ..engine.state import ModelFileError
+from ..engine.state import Limits
 from ..numerics import rng
 from ..numerics.budgets import within
 from ..numerics.expansion import Expansion
@@ -79,11 +79,11 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
         larger: NPBSGDState = self.with_room(state, room + max(1, room // 16))
         return larger
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> NPBSGDState:
-        state: NPBSGDState = super().restore(arrays, shape)
-        if not self.budget <= state.limit <= len(state.factor) or state.f.size > state.limit:
-            raise ModelFileError(f"The file's budget {int(state.limit)} does not fit its {int(state.f.size)} points.")
-        return state
+    def limits(self, state: NPBSGDState) -> Limits:
+        return {**super().limits(state), "limit": (self.budget, len(state.factor) - 1)}
+
+    def most_terms(self, state: NPBSGDState) -> int:
+        return int(state.limit)
 
     def merge(self, record: Any, state: NPBSGDState, other: NPBSGDState, weight: float) -> NPBSGDState:
         """The larger budget of the two is kept; terms beyond it are removed, the smallest first."""

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Shape, step
-from ..engine.state import ModelFileError, copied
+from ..engine.state import Limits, copied, prefixed
 from ..kernels import KernelRecord
 from ..losses import slope
 from ..numerics import expansion, rng
@@ -134,18 +134,20 @@ class POLK(Descent, DictionaryAlgorithm):
         return state._replace(f=expansion.resized(state.f, **wider), pending=expansion.resized(state.pending, **wider))
 
     def template(self, arrays: dict[str, np.ndarray], shape: Shape) -> POLKState:
+        room = room_in_file(arrays, "pending", at_least=self.batch_size)
         state: POLKState = super().template(arrays, shape)
-        return state._replace(pending=expansion.resized(state.pending, capacity=room_in_file(arrays, "pending")))
+        return state._replace(pending=expansion.resized(state.pending, capacity=room))
+
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        return {**super().outline(shape), "pending.points": (shape.width, None)}
+
+    def limits(self, state: POLKState) -> Limits:
+        most = min(int(state.position), state.pending.points.shape[1] - 1)
+        return {**super().limits(state), **prefixed("pending", expansion.limits(most)), "diagonal": (0.0, math.inf)}
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> POLKState:
         state: POLKState = super().restore(arrays, shape)
-        expansion.check_size(state.pending)
-        room = state.pending.points.shape[1]
-        if state.pending.size >= room or state.position < state.pending.size:
-            raise ModelFileError(
-                f"The file's open batch of {int(state.position)} rows, {int(state.pending.size)} of them with a "
-                f"slope and room for {room}, does not go with batches of {self.batch_size}."
-            )
+        expansion.list_all(state.pending)
         return state
 
     def attributes(self, state: POLKState) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
-from ..engine.state import ModelFileError
+from ..engine.state import Limits
 from ..kernels import SHIFT_INVARIANT, Need
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
@@ -136,11 +136,8 @@ class RRF(Descent, FeatureAlgorithm):
         widths[: len(state.widths)] = state.widths
         return super().grow(state, shape)._replace(widths=widths)
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> RRFState:
-        state: RRFState = super().restore(arrays, shape)
-        if not ((state.widths >= 1.0 / WIDEST) & (state.widths <= WIDEST)).all():
-            raise ModelFileError(f"The file's widths are not all within {1.0 / WIDEST:g} .. {WIDEST:g}.")
-        return state
+    def limits(self, state: RRFState) -> Limits:
+        return {**super().limits(state), "widths": (1.0 / WIDEST, WIDEST)}
 
     def attributes(self, state: RRFState) -> dict[str, Any]:
         return {"widths": state.widths.copy()}

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, step
+from ..engine.state import Limits, ModelFileError
 from ..kernels import KernelRecord
 from ..losses import Hinge, LossRecord, slope
 from ..numerics import expansion
@@ -107,6 +108,19 @@ class TVM(ExpansionAlgorithm):
         shared = common(shape.width, shape.n_outputs, shape.dtype)
         row, stored = expansion.kernel_row(state.f), dense_row(shape.width, shape.dtype)
         return TVMScratch(shared, row, stored, *(np.zeros(self.capacity) for _ in range(3)))
+
+    def limits(self, state: TVMState) -> Limits:
+        some = (0.0, math.inf)
+        return {**super().limits(state), "share": some, "dual": some, "inverse": some}
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> TVMState:
+        state: TVMState = super().restore(arrays, shape)
+        n = int(state.f.size)
+        gram = state.gram[:n, :n]
+        nearest = np.max(gram, axis=1, where=np.eye(n) == 0.0, initial=np.finfo(gram.dtype).min)
+        if not (np.array_equal(gram, gram.T) and (state.beside[:n] >= nearest).all()):
+            raise ModelFileError("The file's arrays gram and beside contradict each other.")
+        return state
 
     def merge(self, record: Any, state: TVMState, other: TVMState, weight: float) -> TVMState:
         """Twin vectors are joined; beyond the budget those of the smallest coefficients are dropped."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..kernels import Gaussian, Kernel, Need
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
-from .state import restored, split
+from .state import Limits, compare_shapes, restored, split
 
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
@@ -93,6 +93,11 @@ class Algorithm(Parameters):
         """The record that compiled code reads."""
         raise NotImplementedError
 
+    def lowered(self, task: str, dtype: Any) -> Any:
+        """`lower`, for a kernel whose numbers are finite in this precision; ValueError where they are not."""
+        self.kernel.require_finite(dtype)
+        return self.lower(task, dtype)
+
     def init(self, shape: Shape) -> Any:
         """The state before any example."""
         raise NotImplementedError
@@ -123,8 +128,25 @@ class Algorithm(Parameters):
         return split(state, self.init(shape._replace(n_outputs=1)), self.init(shape._replace(n_outputs=2)))
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
-        """The state that a model file holds; ValueError when compiled code could not run on it."""
-        return restored(self.init(shape), arrays)
+        """The state that a model file holds; ValueError for one that no run could have left.
+
+        The header's sizes are compared with the arrays before anything is made of them. `outline`, `template` and
+        `limits` say what a file may hold; what several leaves must have in common, a learner checks here itself.
+        """
+        compare_shapes(arrays, self.outline(shape))
+        return restored(self.template(arrays, shape), arrays, self.limits)
+
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        """The shapes of those leaves that tell how large the others are, by name; None for a length that grows."""
+        return {}
+
+    def template(self, arrays: dict[str, np.ndarray], shape: Shape) -> Any:
+        """A state with the shapes that a file's arrays must have. Requires: they have the shapes of the outline."""
+        return self.init(shape)
+
+    def limits(self, state: Any) -> Limits:
+        """What the leaves of this state may hold, by name. Whole numbers that are not named count something."""
+        return {}
 
     def n_stored(self, state: Any) -> int:
         """Stored points or features."""

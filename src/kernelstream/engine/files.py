@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .state import ModelFileError
+from .state import ModelFileError, NoModelFile
 
 FORMAT = "kernelstream model"
 VERSION = 5
@@ -77,17 +77,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
     except ModelFileError:
         raise
     except FileNotFoundError:
-        raise FileNotFoundError(f"No model file {path}.") from None
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        RecursionError,
-    ) as error:
-        raise ModelFileError(f"{path} is damaged or not a kernelstream model ({error}).") from None
+        raise NoModelFile(f"No model file {path}.") from None
+    except Exception as error:  # whatever a reader stumbles over, it is the file's
+        raise damaged(path, error) from None
+
+
+def damaged(path: str | os.PathLike[str], reason: Exception) -> ModelFileError:
+    """The refusal of a file that this went wrong with."""
+    if isinstance(reason, ModelFileError):
+        return ModelFileError(f"{path} is no model that can be loaded. {reason}")
+    return ModelFileError(f"{path} is damaged or not a kernelstream model ({reason or type(reason).__name__}).")
 
 
 def _array(data: bytes) -> np.ndarray:

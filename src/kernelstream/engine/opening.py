@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.rows import as_csr
+from ..numerics.rows import LARGEST, as_csr
 
 LAST = 256  # rows; a power of two
 
@@ -77,14 +77,14 @@ class Opening:
         return {name: np.concatenate(arrays) if arrays else np.zeros(0, np.int64) for name, arrays in found.items()}
 
 
-def opening_from(arrays: dict[str, np.ndarray]) -> Opening:
-    """The opening whose `arrays` these are; ValueError when they cannot be."""
+def opening_from(arrays: dict[str, np.ndarray], width: int) -> Opening:
+    """The opening of rows of at most so many features whose `arrays` these are; ValueError when they cannot be."""
     indices, lengths, dense = (arrays[name].astype(np.int64) for name in ("indices", "lengths", "dense"))
     values, targets, weights = (arrays[name].astype(np.float64) for name in ("values", "targets", "weights"))
     n = len(lengths)
     sound = len(dense) == len(targets) == len(weights) == n < LAST and len(indices) == len(values) == lengths.sum()
-    finite = all(np.isfinite(array).all() for array in (values, targets, weights))
-    if not (sound and finite and (lengths >= 0).all() and (weights >= 0).all()):
+    finite = np.isfinite(weights).all() and all((np.abs(array) <= LARGEST).all() for array in (values, targets))
+    if not (sound and finite and (lengths >= 0).all() and (weights >= 0).all() and (indices < width).all()):
         raise ValueError("its first rows are not rows that can have been kept")
     starts = np.concatenate([[0], np.cumsum(lengths)])
     opening = Opening()

@@ -33,7 +33,7 @@ class Runner:
     def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS):
         """Requires: a settled spec."""
         self.spec, self.task, self.shape, self.sharing = spec, task, shape, sharing
-        self.record = spec.lower(task, shape.dtype)
+        self.record = spec.lowered(task, shape.dtype)
         self.reached = 0  # rows that the newest `learn` has learned from
         self._adopt(state)
 

@@ -1,6 +1,7 @@
 """States of models, nested NamedTuples of arrays: leaves by name, copies, places in memory, what a file may hold."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,8 +11,19 @@ from ..numerics.memory import aligned
 DERIVED = ("present",)
 
 
+# What the leaves of a state may hold, by their dotted names: the smallest number and the largest.
+Limits: TypeAlias = dict[str, tuple[float, float]]
+
+# Of whole numbers with a sign for which nothing is said: they count something, and go on counting for years.
+COUNTS = (0, 2**53)
+
+
 class ModelFileError(ValueError):
     """A file is not a model that can be loaded; the message says why."""
+
+
+class NoModelFile(ModelFileError, FileNotFoundError):
+    """There is no such file."""
 
 
 def leaves(state: Any, prefix: str = "", *, derived: bool = False) -> dict[str, np.ndarray]:
@@ -61,10 +73,24 @@ def split(state: Any, one: Any, two: Any) -> Any:
     return rebuilt(state, found)
 
 
-def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
+def prefixed(name: str, limits: Limits) -> Limits:
+    """Those of the part of a state that has this name."""
+    return {f"{name}.{leaf}": limit for leaf, limit in limits.items()}
+
+
+def compare_shapes(arrays: dict[str, np.ndarray], outline: dict[str, tuple[int | None, ...]]) -> None:
+    """Refuse arrays that do not have these shapes; None stands for any length."""
+    for name, shape in outline.items():
+        found = arrays[name].shape if name in arrays else ()
+        if len(found) != len(shape) or any(b is not None and a != b for a, b in zip(found, shape, strict=True)):
+            needed = ", ".join("any" if length is None else str(length) for length in shape)
+            raise ModelFileError(f"The file's array {name} has shape {list(found)}; its header says [{needed}].")
+
+
+def restored(template: Any, arrays: dict[str, np.ndarray], limits: Callable[[Any], Limits] = lambda state: {}) -> Any:
     """A state like `template` from a file's arrays; anything that could not have been written is refused.
 
-    What follows from others is still the template's.
+    What follows from others is still the template's. limits: what the leaves of such a state may hold.
     """
     expected = leaves(template)
     if set(expected) != set(arrays):
@@ -78,4 +104,11 @@ def restored(template: Any, arrays: dict[str, np.ndarray]) -> Any:
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"The file's array {name} holds NaN or infinity.")
-    return rebuilt(template, {**leaves(template, derived=True), **arrays})
+    state = rebuilt(template, {**leaves(template, derived=True), **arrays})
+    said = limits(state)
+    for name, array in arrays.items():
+        low, high = said.get(name, COUNTS if array.dtype.kind == "i" else (-np.inf, np.inf))
+        if array.size and not (low <= array.min() and array.max() <= high):
+            found = array.max() if low <= array.min() else array.min()
+            raise ModelFileError(f"The file's array {name} holds {found}; it must be between {low:g} and {high:g}.")
+    return state

@@ -169,7 +169,7 @@ def best_partner(f, m, row, table):
     """The term that loses least when term m is merged with it; one whose coefficient points the same way, if there
     is any.
 
-    Requires: row.values[j] = k(point_m, point_j), m the smallest of two terms at least, no term of size 0.
+    Requires: row.values[j] = k(point_m, point_j), m the smallest of two terms at least.
     """
     n, ratios, inners = f.size[()], row.ranks, row.others
     mm = square(f, m)
@@ -181,10 +181,12 @@ def best_partner(f, m, row, table):
         mine = np.float64(coef[m])
         for j in range(n):
             inners[j] += mine * np.float64(coef[j])
+    partner = 0 if m > 0 else 1
+    if mm == 0.0:  # a term that is nothing is as well merged with any
+        return partner
     # Roots and quotients in a loop of their own, for vector instructions; looking up is not for them.
     for j in range(n):
-        ratios[j] = mm / math.sqrt(-mm * ratios[j])
-    partner = -1
+        ratios[j] = math.sqrt(mm / -ratios[j])
     least = math.inf
     agrees = False
     for j in range(n):

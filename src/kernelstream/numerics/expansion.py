@@ -4,13 +4,14 @@ Points are stored feature-major, (d, capacity): one loop over a row's (index, va
 serves dense and sparse rows. Coefficients are (K, capacity), outputs outermost.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
-from .rows import Row, row_of
+from .rows import LARGEST, Row, row_of
 from .tiles import DOT, MANHATTAN, STRETCH, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together
@@ -349,14 +350,16 @@ def append(f: Expansion, other: Expansion, weight: float) -> Expansion:
     return joined
 
 
-def check_size(f: Expansion) -> Expansion:
-    """Refuse a size that its arrays have no room for (a file can say anything). Ensures: the points are listed, also
-    those that are in no term any more, which the next one writes over.
+def limits(most: int) -> dict[str, tuple[float, float]]:
+    """What the leaves of an expansion of at most so many terms may hold."""
+    return {"points": (-LARGEST, LARGEST), "norms": (0.0, math.inf), "size": (0, most)}
+
+
+def list_all(f: Expansion) -> None:
+    """List the points of an expansion that comes from a file, also those that are in no term any more, which the next
+    one writes over.
     """
-    if not 0 <= f.size <= f.points.shape[1]:
-        raise ValueError(f"The file says that {int(f.size)} points are stored; there is room for {f.points.shape[1]}.")
     list_points(f, f.points.shape[1])
-    return f
 
 
 def taken(f: Expansion, terms: Any, capacity: int) -> Expansion:

@@ -90,11 +90,12 @@ def no_neighbours(capacity: int, dtype: Any) -> Neighbours:
     )
 
 
-def check_neighbours(near: Neighbours, n: int) -> None:
-    """Refuse neighbours that are none of n points (a file can say anything)."""
-    for slots in (near.slot, near.slots):
-        if (slots < 0).any() or (slots >= max(1, n)).any():
-            raise ValueError(f"The file names a neighbour that is not among its {n} points.")
+def neighbour_limits(capacity: int, n: int, born: int) -> dict[str, tuple[float, float]]:
+    """What the leaves of the neighbours of n points may hold, the newest of which has the number `born`. Points of a
+    merge have negative ones.
+    """
+    slots, births = (0, max(1, n) - 1), (-capacity, born)
+    return {"slot": slots, "slots": slots, "last": (0, capacity), "born": births, "births": births}
 
 
 class Search(NamedTuple):

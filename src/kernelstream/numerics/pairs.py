@@ -61,8 +61,8 @@ def looked_up_loss(grid, k, mm, ratio, mn):
     """
     u = ratio * (RATIOS - 1)
     v = k * (VALUES - 1)
-    i = min(int(u), RATIOS - 2)
-    j = min(int(v), VALUES - 2)
+    i = min(max(int(u), 0), RATIOS - 2)
+    j = min(max(int(v), 0), VALUES - 2)
     u -= i
     v -= j
     a, b, c, e = (1.0 - u) * (1.0 - v), u * (1.0 - v), (1.0 - u) * v, u * v

@@ -37,6 +37,14 @@ class Lift:
         """Whether the map stays as it is from now on, so that rows may be lifted ahead of the steps."""
         return True
 
+    def outline(self, shape: Any) -> dict[str, tuple[int | None, ...]]:
+        """The shapes of the map's leaves that tell how large the others are, by name."""
+        return {}
+
+    def limits(self, map: Any) -> dict[str, tuple[float, float]]:
+        """What the leaves of a map may hold, by name."""
+        return {}
+
     def check(self, map: Any) -> None:
         """ValueError for a map that compiled code could not run on (a file can say anything)."""
 

@@ -52,6 +52,9 @@ class Fourier(Lift):
     def map(self, shape: Any) -> FourierMap:
         return FourierMap(self._drawn(shape.seed, range(shape.width), shape.dtype), np.array(shape.seed, np.uint64))
 
+    def outline(self, shape: Any) -> dict[str, tuple[int | None, ...]]:
+        return {"frequencies": (shape.width, self.n_components)}
+
     def grown(self, map: FourierMap, shape: Any) -> FourierMap:
         known = map.frequencies
         new = self._drawn(int(map.seed), range(len(known), shape.width), known.dtype)

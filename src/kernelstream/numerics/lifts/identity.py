@@ -34,6 +34,9 @@ class Identity(Lift):
     def map(self, shape: Any) -> IdentityMap:
         return IdentityMap(np.zeros(shape.width, shape.dtype))
 
+    def outline(self, shape: Any) -> dict[str, tuple[int | None, ...]]:
+        return {"features": (shape.width,)}
+
     def grown(self, map: IdentityMap, shape: Any) -> IdentityMap:
         return self.map(shape)
 

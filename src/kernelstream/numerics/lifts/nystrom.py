@@ -73,8 +73,15 @@ class Nystrom(Lift):
     def ready(self, map: NystromMap) -> bool:
         return bool(map.frozen)
 
+    def outline(self, shape: Any) -> dict[str, tuple[int | None, ...]]:
+        return {"f.points": (shape.width, self.budget), "map": (self.rank, self.budget)}
+
+    def limits(self, map: NystromMap) -> dict[str, tuple[float, float]]:
+        terms = {f"f.{name}": limit for name, limit in expansion.limits(self.budget).items()}
+        return {**terms, "frozen": (0, 1)}
+
     def check(self, map: NystromMap) -> None:
-        expansion.check_size(map.f)
+        expansion.list_all(map.f)
         if map.frozen and map.f.size < self.budget:
             raise ValueError(f"The file says phase 2 with {int(map.f.size)} of {self.budget} points.")
 

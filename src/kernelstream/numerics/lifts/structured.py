@@ -75,6 +75,10 @@ class Structured(Lift):
         empty = StructuredMap(np.zeros((0, GROUP), shape.dtype), scales, np.array(shape.seed, np.uint64))
         return self.grown(empty, shape)
 
+    def outline(self, shape: Any) -> dict[str, tuple[int | None, ...]]:
+        matrices = _ceiling(self.n_components) * _ceiling(shape.width)
+        return {"signs": (3 * matrices, GROUP), "scales": (self.n_components,)}
+
     def grown(self, map: StructuredMap, shape: Any) -> StructuredMap:
         blocks = _ceiling(len(map.scales))
         groups = range(len(map.signs) // (3 * blocks), _ceiling(shape.width))
