@@ -159,6 +159,11 @@ class RunRequest(Request):
         spec_from(self.algorithm, self.settings or ())  # refuses settings that make no sense
         if self.resume and self.checkpoint is None:
             raise ValueError("--resume needs --checkpoint FILE, the file to go on from.")
+        if self.checkpoint is not None and not self.resume and self.checkpoint.exists():
+            raise ValueError(
+                f"{self.checkpoint} is there already, and this run would replace it; go on from it with --resume, "
+                "remove it, or name another file."
+            )
         single = [name for name in ("checkpoint", "save", "test") if getattr(self, name) is not None]
         if self.repeated and single:
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")

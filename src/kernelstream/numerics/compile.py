@@ -228,7 +228,7 @@ class Pointer:
             # A function made inside another one has no place in a cache.
             cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
             options = {"error_model": "numpy", "fastmath": self.fastmath, "_nrt": False}
-            made = CFunc(self.function, signature, locals={}, options=options)
+            made: Any = CFunc(self.function, signature, locals={}, options=options)
             if cacheable:
                 made.enable_caching()
                 _forgive(made._cache)
