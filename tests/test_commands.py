@@ -365,7 +365,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         (("-", "--runs", "2"), ("--runs", "standard input")),
         (("-", "--scale", "standard"), ("standard input", "online")),
         (("digits", "--metrics", "mistake_rate,speed"), ("speed",)),
-        (("digits", "--json", "-", "--csv", "-"), ("stdout",)),
+        (("digits", "--json", "-", "--csv", "-"), ("--json", "--csv", "both name")),
         (("digits", "--config", "nowhere.toml"), ("nowhere.toml",)),
     ],
 )

@@ -196,3 +196,18 @@ def test_every_type_that_a_function_is_called_with_counts_as_a_compilation():
         halved(x)
         counts.append(specialisations(halved))
     assert counts == [0, 1, 1, 2, 3, 3, 3]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is cached")
+def test_a_cache_whose_files_were_cut_short_is_made_anew(tmp_path):
+    first, again = tmp_path / "first.npy", tmp_path / "again.npy"
+    assert run(ONE, first, KERNELSTREAM_CACHE=str(tmp_path)).returncode == 0
+    files = sorted((tmp_path / "kernelstream").rglob("*.nb[ci]"))
+    assert {file.suffix for file in files} == {".nbi", ".nbc"}
+    sizes = {file: file.stat().st_size for file in files}
+    for position, file in enumerate(files):
+        os.truncate(file, sizes[file] * (position % 4) // 4)
+    done = run(ONE, again, KERNELSTREAM_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(first), np.load(again))
+    assert all(file.stat().st_size > sizes[file] // 2 for file in files)

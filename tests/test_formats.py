@@ -521,3 +521,26 @@ def test_a_format_overrules_the_suffix(tmp_path):
         open_file(path)
     with pytest.raises(ValueError, match="format is 'excel'; it must be one of libsvm, csv"):
         open_file(path, format="excel")
+
+
+# Damage is noticed.
+
+CHECKED = [f"{form}{compression}" for form in (".npy", ".csv", ".libsvm") for compression in COMPRESSIONS[1:]]
+
+
+@pytest.mark.parametrize("suffix", [*CHECKED, ".npz", ".npz.gz", ".parquet", ".parquet.zst"])
+def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    path = tmp_path / f"rows{suffix}"
+    convert(ArraySource(rng.normal(size=(150, 3)).round(3), rng.integers(0, 2, 150)), path)
+    data, expected = path.read_bytes(), whole(open_file(path))
+    noticed = 0
+    for bit in rng.choice(len(data) * 8, 120, replace=False).tolist():
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        try:
+            assert same(whole(open_file(path)), expected), bit
+        except SourceError:
+            noticed += 1
+    assert noticed > 60

@@ -19,7 +19,9 @@ from .opening import say
 @dataclass(frozen=True, kw_only=True)
 class ConvertRequest(o.Reading):
     data: o.Data
-    out: Annotated[Path, typer.Argument(help="The file to write; its suffix says the format and the compression.")]
+    out: Annotated[
+        Path, typer.Argument(help="The file to write; its suffix says the format and the compression."), o.WRITTEN
+    ]
 
 
 @o.takes(ConvertRequest)
@@ -30,7 +32,6 @@ def convert(request: ConvertRequest) -> None:
     """
     from ..sources.writers import convert as written
 
-    o.check_writable(request.out)
     file = request.opened(request.data)
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)

@@ -1,11 +1,13 @@
 """A request being carried out: one pass, train and test, or many row orders."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from ..engine import disk
 from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.interrupts import Interrupts
@@ -29,6 +31,15 @@ class Kept(NamedTuple):
     every: int
     resume: bool
     asked: dict[str, Any]
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """While this is open, no other run can have the same file."""
+        try:
+            with disk.held(self.path):
+                yield
+        except BlockingIOError:
+            raise ValueError(f"{self.path} is in use by another run; let that end, or name another file.") from None
 
     def resumed(self) -> "_Resumed | None":
         if not (self.resume and self.path.exists()):
@@ -72,7 +83,7 @@ class Job:
     def stream(self, kept: Kept | None = None) -> Outcome:
         """One pass with all learners side by side, from the start or from a checkpoint of the one that there is."""
         request = self.request
-        with self._interrupts, self._line:
+        with contextlib.nullcontext() if kept is None else kept.held(), self._interrupts, self._line:
             resumed = None if kept is None else kept.resumed()
             if resumed is None:
                 rows = self._rows()

@@ -1,6 +1,7 @@
 """Requests: the options of commands as the fields of frozen records, and how a command ends.
 
-A command that `takes` a request has an option for each of its fields; an option is added by adding the field.
+A command that `takes` a request has an option for each of its fields; an option is added by adding the field. A field
+that names files is marked READ or WRITTEN, and no file may be both.
 
 Exit codes: 0 done, 2 what was asked for or given cannot be used (one line on stderr says why), 130 interrupted.
 """
@@ -10,19 +11,27 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from ..sources import Source, open_source
 from ..sources.base import DEFAULT_BLOCK_ROWS
 from ..sources.survey import AUTO, SCALES, SCALES_OF_ALL_ROWS, TASKS, UNSCALED
+from .places import check_places
 
 BAD_INPUT, INTERRUPTED = 2, 130
-STDOUT = "-"
 UNLABELLED = "none"
 _LARGEST_SEED = 2**63 - 1
+
+
+class Place(NamedTuple):
+    """Marks an option that names files: whether they are read or written."""
+
+    written: bool
+
+
+READ, WRITTEN = Place(False), Place(True)
 
 Data = Annotated[
     str,
@@ -30,6 +39,7 @@ Data = Annotated[
         help="A file (LIBSVM, CSV, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a glob, - for "
         "standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
     ),
+    READ,
 ]
 Settings = Annotated[
     list[str] | None,
@@ -137,7 +147,9 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
             sources = {name: context.get_parameter_source(name) for name in options}
             given = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
             with errors_in_one_line():
-                function(kind(**options, given=given))
+                request = kind(**options, given=given)
+                check_places(_places(hints, request, READ), _places(hints, request, WRITTEN))
+                function(request)
 
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -145,6 +157,18 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
         return command
 
     return decorate
+
+
+def _places(hints: dict[str, Any], request: Reading, mark: Place) -> dict[str, Any]:
+    """What the options so marked name, by how they are written."""
+    found = {}
+    for name, hint in hints.items():
+        _, *rest = get_args(hint) if get_origin(hint) is Annotated else (None,)
+        if mark in rest:
+            spelled = [word for word in getattr(rest[0], "param_decls", None) or () if word.startswith("--")]
+            argument = isinstance(rest[0], typer.models.ArgumentInfo)
+            found[name.upper() if argument else (spelled or [f"--{name}"])[0]] = getattr(request, name)
+    return found
 
 
 def _own_first(kind: type) -> list[str]:
@@ -163,15 +187,3 @@ def errors_in_one_line() -> Iterator[None]:
     except (ValueError, OSError, FloatingPointError) as error:
         typer.echo(f"kernelstream: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-
-
-def check_writable(*paths: str | Path | None) -> None:
-    """Refuse now what could not be written after hours of learning."""
-    for path in paths:
-        if path is None or str(path) == STDOUT:
-            continue
-        folder, name = Path(path).parent, Path(path).name
-        if not folder.is_dir():
-            raise ValueError(f"there is no directory {str(folder)!r} to write {name!r} into; make it first.")
-        if Path(path).is_dir():
-            raise ValueError(f"{str(path)!r} is a directory; name a file in it.")

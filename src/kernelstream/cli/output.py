@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
+from ..engine import disk
 from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
 from ..report import words
@@ -19,6 +20,7 @@ from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
 from .opening import say
+from .places import is_stdout
 from .request import Request
 
 
@@ -122,7 +124,7 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
 
 
 def _write(place: str, text: str) -> None:
-    if place == o.STDOUT:
+    if is_stdout(place):
         typer.echo(text, nl=False)
     else:
-        Path(place).write_text(text, encoding="utf-8")
+        disk.write_text(place, text)

@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from ..engine import disk
 from ..evaluate.interrupts import Interrupts
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
@@ -21,13 +22,14 @@ from ..sources import ReadAhead, Source
 from ..tasks import Classification
 from . import options as o
 from .opening import say
+from .places import STDOUT, is_stdout
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictRequest(o.Reading):
-    model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote.")]
+    model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote."), o.READ]
     data: o.Data
-    out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout.")] = o.STDOUT
+    out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout."), o.WRITTEN] = STDOUT
     scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write the probability of each class (logistic and softmax losses).")
@@ -40,7 +42,6 @@ def predict(request: PredictRequest) -> None:
 
     The labels in the data are only compared with. Columns of words are encoded as they were for the model.
     """
-    o.check_writable(request.out)
     learner, header = Learner.load_with_header(request.model)
     file = request.opened(request.data, encoding=header.get("encoding"))
     console, interrupts = Console(stderr=True), Interrupts()
@@ -49,12 +50,13 @@ def predict(request: PredictRequest) -> None:
     task = _Predicting(learner, metric, request.scores, request.probabilities)
     with interrupts, line:
         _write(request.out, task.lines(ReadAhead(file), line))
+    if interrupts.seen:
+        say(console, f"interrupted after {words.count(task.rows)} rows" + _unwritten(request.out))
+        raise typer.Exit(o.INTERRUPTED)
     found = f"{words.metric_name(metric.name)} {words.metric_value(metric.name, metric.value)} against their labels"
     if metric.n == 0:
         found = "not compared: they have no labels, or of another kind than the model's"
     say(console, f"{words.count(task.rows)} rows, {found}", *file.notices)
-    if interrupts.seen:
-        raise typer.Exit(o.INTERRUPTED)
 
 
 class _Predicting:
@@ -108,11 +110,15 @@ def _csv(rows: list[Any]) -> str:
 
 
 def _write(out: str, pieces: Iterator[str]) -> None:
-    if out == o.STDOUT:
+    if is_stdout(out):
         for piece in pieces:
             sys.stdout.write(piece)
         sys.stdout.flush()
         return
-    with open(out, "w", encoding="utf-8") as file:
+    with disk.appearing(out) as file:
         for piece in pieces:
-            file.write(piece)
+            file.write(piece.encode())
+
+
+def _unwritten(out: str) -> str:
+    return "" if is_stdout(out) else f"; {out} was not written"

@@ -16,6 +16,7 @@ from ..learner import DTYPES
 from ..metrics import Metric, metrics_from
 from ..tasks import Task
 from . import options as o
+from .places import is_stdout
 
 # The options that a configuration file can stand for, besides the settings.
 _CONFIGURED = ("algorithm", "task", "scale", "seed")
@@ -31,17 +32,19 @@ class Request(o.Learning):
     ] = None
     delay: Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")] = 0
     runs: Annotated[int | None, typer.Option(min=1, help="Repeat over so many random orders, on all cores.")] = None
-    json_file: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout.")] = (
-        None
-    )
-    csv_file: Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write a line a run; - is stdout.")] = (
-        None
-    )
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout."), o.WRITTEN
+    ] = None
+    csv_file: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Write a line a run; - is stdout."), o.WRITTEN
+    ] = None
     markdown_file: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="Write a table; - is stdout.")
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write a table; - is stdout."), o.WRITTEN
     ] = None
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Write a page with curves (HTML, self-contained).")
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Write a page with curves (HTML, self-contained)."),
+        o.WRITTEN,
     ] = None
 
     def specs(self, task: str) -> dict[str, Algorithm | None]:
@@ -67,14 +70,10 @@ class Request(o.Learning):
 
     @property
     def to_stdout(self) -> bool:
-        return o.STDOUT in (self.json_file, self.csv_file, self.markdown_file)
+        return any(map(is_stdout, (self.json_file, self.csv_file, self.markdown_file)))
 
     def check(self) -> None:
-        """Refuse what cannot be written, and options that do not go together."""
-        texts = [self.json_file, self.csv_file, self.markdown_file]
-        o.check_writable(*texts, self.report)
-        if texts.count(o.STDOUT) > 1:
-            raise ValueError("only one of --json, --csv and --markdown can go to stdout (-).")
+        """Refuse options that do not go together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +118,18 @@ class RunRequest(Request):
     algorithm: Annotated[str, typer.Option(help="What learns; `kernelstream algorithms` lists all.")] = "auto"
     settings: o.Settings = None
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A TOML file as `tune` writes it; other options overrule it.")
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file as `tune` writes it; other options overrule it."),
+        o.READ,
     ] = None
-    test: Annotated[str | None, typer.Option(metavar="DATA", help="Judge by these rows instead.")] = None
+    test: Annotated[str | None, typer.Option(metavar="DATA", help="Judge by these rows instead."), o.READ] = None
     passes: Annotated[int, typer.Option(min=1, help="Over the data, with --test.")] = 1
     orders: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Repeat over the row orders `perm` of a .npz file.")
+        Path | None, typer.Option(metavar="FILE", help="Repeat over the row orders `perm` of a .npz file."), o.READ
     ] = None
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model.")] = None
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the model."), o.WRITTEN] = None
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep model and numbers in a file on the way.")
+        Path | None, typer.Option(metavar="FILE", help="Keep model and numbers in a file on the way."), o.WRITTEN
     ] = None
     every: Annotated[int, typer.Option(min=1, metavar="N", help="Rows between two checkpoints.")] = 100_000
     resume: Annotated[
@@ -155,10 +156,14 @@ class RunRequest(Request):
 
     def check(self) -> None:
         super().check()
-        o.check_writable(self.save, self.checkpoint)
         spec_from(self.algorithm, self.settings or ())  # refuses settings that make no sense
         if self.resume and self.checkpoint is None:
             raise ValueError("--resume needs --checkpoint FILE, the file to go on from.")
+        if self.checkpoint is not None and not self.resume and self.checkpoint.exists():
+            raise ValueError(
+                f"{self.checkpoint} is there already, and this run would replace it; go on from it with --resume, "
+                "remove it, or name another file."
+            )
         single = [name for name in ("checkpoint", "save", "test") if getattr(self, name) is not None]
         if self.repeated and single:
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")

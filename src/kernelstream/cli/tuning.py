@@ -27,8 +27,8 @@ class TuneRequest(o.Learning):
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter that is not to be searched; repeatable."),
     ] = None
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the TOML for `run --config` goes.")] = Path(
-        "tuned.toml"
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the TOML for `run --config` goes."), o.WRITTEN] = (
+        Path("tuned.toml")
     )
     rows: Annotated[int, typer.Option(min=10, help="How many rows are used.")] = 5000
     subset: Annotated[str, typer.Option(metavar="random|prefix", help="Which ones.")] = "random"
@@ -49,7 +49,6 @@ def tune(request: TuneRequest) -> None:
     from ..evaluate.tune import Trial, subset, write_config
     from ..evaluate.tune import tune as search
 
-    o.check_writable(request.out)
     file = request.opened(request.data)
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)

@@ -2,20 +2,18 @@
 
 A file is an uncompressed zip of ``model.json`` and one ``.npy`` an array. Members are stored, not deflated: a file can
 hold no more than its own length, so a hostile one cannot unfold. A model has parts (its state, its inputs, the models
-that it is made of), whose arrays go by the part's name, a dot, and their own. Writing goes to a file beside the old
-one, which is then replaced in one step.
+that it is made of), whose arrays go by the part's name, a dot, and their own.
 """
 
 import io
 import json
 import os
-import tempfile
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import disk
 from .state import ModelFileError, NoModelFile
 
 FORMAT = "kernelstream model"
@@ -36,22 +34,12 @@ def part(arrays: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write a model file; a crash at any moment leaves the old file or the new one, whole."""
-    target = Path(path)
     text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False, indent=1)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_HEADER, text)
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                        np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with disk.appearing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_HEADER, text)
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -18,6 +18,7 @@ from ..metrics import Metric, default_metrics
 from ..sources import LabelledBlock, Matrix, Source
 from ..sources.survey import survey
 from ..tasks import Classification, Task
+from .digest import Digest
 from .interrupts import uninterrupted
 from .models import Model, Shown, as_model
 
@@ -211,6 +212,9 @@ class Run:
         self.seconds = self.reading_seconds = 0.0
         self._waiting = _Rows()  # shown, but without a label so far
         self._every, self._on_mark = every, on_mark
+        # What was shown so far, where it will have to be recognised, and what was shown in an earlier life.
+        self._digest = None if every is None else Digest()
+        self._before: str | None = None
         self._marks = iter(checkpoints if checkpoints is not None else spaced_rows())
         self._mark: float = 0
         self._next_mark()
@@ -221,6 +225,7 @@ class Run:
     def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
         """Show and learn from a block whose first row is number `row` of the source."""
         start = max(0, self.rows - row)
+        self._recognise(X[:start], y[:start], row)
         if start > 0 and self.delay > 0:  # shown in an earlier life, but not learned from
             late = max(0, self.rows - self.delay - row)
             self._waiting.add(X[late : min(start, len(y))], y[late:start])
@@ -229,6 +234,18 @@ class Run:
             with uninterrupted():
                 self._learn(X[start:stop], y[start:stop])
             start = stop
+
+    def _recognise(self, X: Matrix, y: np.ndarray, row: int) -> None:
+        """Pass over rows that were shown in an earlier life, which ends where they are not the same."""
+        if self._digest is None or len(y) == 0:
+            return
+        self._digest.add(X, y)
+        if self._before is not None and row + len(y) == self.rows and self._digest.value() != self._before:
+            raise ValueError(
+                f"the first {self.rows:,} rows of {self.source.name} are not those that were learned before: some were "
+                "changed, removed or put elsewhere (as a shuffle of more rows does); give the data as it was, or begin "
+                "anew."
+            )
 
     def finish(self, rows: int) -> None:
         """The source has ended after so many rows: learn what is still waiting, close the trace."""
@@ -255,6 +272,7 @@ class Run:
             "window": {m.name: m.state() for m in self.window},
             "checkpoints": [checkpoint.to_json() for checkpoint in self.trace.checkpoints],
             "last": self.trace.last.to_json(),
+            "digest": None if self._digest is None else self._digest.value(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -265,6 +283,9 @@ class Run:
             if value != theirs[name]:
                 raise ValueError(f"the run was begun with {name} {theirs[name]!r}, not {value!r}; resume it with that.")
         self.rows, self.seconds = state["rows"], state["seconds"]
+        self._before = state["digest"]
+        if self._before is not None:
+            self._digest = Digest()
         self.trace.compiling_seconds = state["compiling_seconds"]
         for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
             for metric in metrics:
@@ -293,6 +314,8 @@ class Run:
             shown = self._timed(lambda: self.model.learn_late(*old, X, self.kinds))
         else:
             shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
+        if self._digest is not None:
+            self._digest.add(X, y)
         task = self.model.task
         for metric in chain(self.cumulative, self.window):
             if isinstance(task, Classification):  # it may have grown

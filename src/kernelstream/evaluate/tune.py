@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
+from ..engine import disk
 from ..engine.cores import available
 from ..metrics import default_metrics, metrics_from
 from ..numerics.memory import one_blas_thread
@@ -244,7 +245,7 @@ def to_toml(tuned: Tuned, *, data: str, scale: str) -> str:
 
 def write_config(path: str | os.PathLike[str], tuned: Tuned, *, data: str, scale: str) -> None:
     """Write what `to_toml` gives."""
-    Path(path).write_text(to_toml(tuned, data=data, scale=scale), encoding="utf-8")
+    disk.write_text(path, to_toml(tuned, data=data, scale=scale))
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import cgutils
+from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, overload
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -104,9 +105,34 @@ def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
     with _our_cache() as cache:
         dispatcher = numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
     if cache and not INTERPRETED:
+        _forgive(dispatcher._cache)
         keep = dispatcher._cache.save_overload
         dispatcher._cache.save_overload = lambda types, code: keep(types, code) if _ours(types) else None
     return dispatcher
+
+
+def _forgive(cache: Any) -> None:
+    """Have a cache take files that are damaged for absent, and a disk that is full for none: code is compiled anew."""
+    file = cache._cache_file
+    load_index, load_data, save = file._load_index, file._load_data, file.save
+
+    def index() -> Any:
+        try:
+            return load_index()
+        except Exception:  # a pickle that was cut short fails in any of many ways
+            return {}
+
+    def data(name: str) -> Any:
+        try:
+            return load_data(name)
+        except Exception:
+            raise FileNotFoundError(name) from None
+
+    def saved(key: Any, code: Any) -> None:
+        with contextlib.suppress(OSError):
+            save(key, code)
+
+    file._load_index, file._load_data, file.save = index, data, saved
 
 
 def _ours(types: Any) -> bool:
@@ -222,12 +248,16 @@ class Pointer:
             "i": numba.int64,
         }
         returns = numba.float64 if self.value else numba.void
-        signature = returns(*(letters[a] for a in self.arguments))
+        signature = tuple(letters[a] for a in self.arguments), returns
         with _our_cache() as cache:
             # A function made inside another one has no place in a cache.
             cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
-            callback = numba.cfunc(signature, cache=cacheable, error_model="numpy", fastmath=self.fastmath, _nrt=False)
-            made = callback(self.function)
+            options = {"error_model": "numpy", "fastmath": self.fastmath, "_nrt": False}
+            made: Any = CFunc(self.function, signature, locals={}, options=options)
+            if cacheable:
+                made.enable_caching()
+                _forgive(made._cache)
+            made.compile()
         self._kept.append(made)
         # The function itself: a callback is one more function around it, which hands all arguments over again.
         return int(made._library.get_pointer_to_function(made.native_name.removeprefix("cfunc.")))

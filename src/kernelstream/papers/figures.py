@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 from ..learner import Learner
 from ..report.inspection import write_surface
-from ..report.plots import LIGHT, line_style, linear_rows, log_axis, styled
+from ..report.plots import LIGHT, line_style, linear_rows, log_axis, styled, write_png
 from ..report.scatter import label_points, settle
 from .items import Item
 from .results import Cell, Result
@@ -31,7 +31,7 @@ def write_figure(path: Path, item: Item, result: Result) -> None:
             "sweep": _sweep,
             "convergence": _convergence,
         }[item.kind](item, result)
-        figure.savefig(path, dpi=90)
+        write_png(path, figure, dpi=90)
 
 
 def write_surfaces(path: Path, models: Iterable[tuple[str, Learner]]) -> None:
@@ -49,7 +49,7 @@ def write_surfaces(path: Path, models: Iterable[tuple[str, Learner]]) -> None:
         for panel, (_, picture) in zip(panels, pictures, strict=False):
             panel.imshow(picture)
             panel.set_axis_off()
-        figure.savefig(path, dpi=110)
+        write_png(path, figure, dpi=110)
 
 
 def _data(result: Result) -> dict[str, list[Cell]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..engine import disk
 from . import items
 from .figures import write_figure, write_surfaces
 from .items import Item, Published
@@ -30,8 +31,8 @@ def write_result(directory: Path, item: Item, result: Result) -> list[Path]:
     stem = directory / item.path.replace("/", "-")
     paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".json", ".md", ".csv", ".png")]
     result.save(paths[0])
-    paths[1].write_text(markdown(item, result), encoding="utf-8")
-    paths[2].write_text(comma_separated(item, result), encoding="utf-8")
+    disk.write_text(paths[1], markdown(item, result))
+    disk.write_text(paths[2], comma_separated(item, result))
     paths[3].unlink(missing_ok=True)
     if item.kind == "surface":
         write_surfaces(paths[3], trained(item))
@@ -59,7 +60,7 @@ def write_page(directory: Path) -> Path:
     if missing:
         lines += ["", f"Not run so far: {', '.join(missing)}."]
     page = directory.with_name(f"{directory.name}.md")
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    disk.write_text(page, "\n".join(lines) + "\n")
     return page
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import disk
 from .items import Item, Published
 
 DEVIATIONS, RELATIVE = 3.0, 0.05
@@ -72,7 +73,7 @@ class Result:
         for cell in record["cells"]:
             for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
-        path.write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
+        disk.write_text(path, json.dumps(record, indent=1, allow_nan=False))
 
     @classmethod
     def load(cls, path: Path) -> "Result":

@@ -13,7 +13,7 @@ from ..evaluate.settings import flat
 from ..learner import Learner
 from ..tasks import Classification, Multiclass
 from . import words
-from .plots import LIGHT, styled, write_importances, write_widths
+from .plots import LIGHT, styled, write_importances, write_png, write_widths
 
 _GRID = 300  # points of a decision surface along each side
 _MARGIN = 0.15
@@ -130,7 +130,7 @@ def write_surface(path: Path, learner: Learner, points: np.ndarray | None) -> No
         panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="feature 0", ylabel="feature 1")
         what = f"{words.count(learner.size)} stored points" if points is not None else "no stored points"
         panel.set_title(f"{learner.algorithm.name} after {words.count(learner.n_seen)} rows, {what}")
-        figure.savefig(path, dpi=150)
+        write_png(path, figure)
 
 
 def _draw_classes(
@@ -212,7 +212,7 @@ def _write_images(path: Path, learner: Learner, points: np.ndarray, coef: np.nda
             f"{learner.algorithm.name}: {len(order)} of {words.count(len(points))} points, largest coefficients first"
         )
         figure.suptitle(about, fontsize=10, x=0.01, ha="left")
-        figure.savefig(path, dpi=150)
+        write_png(path, figure)
 
 
 def _titles(learner: Learner, coef: np.ndarray) -> Iterator[str]:

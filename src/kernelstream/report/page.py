@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 
+from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
 from .plots import DARK, DASHES, LIGHT, NARROW, PROMINENT, WIDE, Ink, course_svg, curve_svg, curve_title
@@ -69,7 +70,7 @@ def write_page(
         sections="\n".join(_section(source, group) for source, group in groups.items()),
         parameters="\n".join(_parameters(source, group, len(groups) > 1) for source, group in groups.items()),
     )
-    path.write_text(page, encoding="utf-8")
+    disk.write_text(path, page)
 
 
 def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
@@ -81,6 +82,11 @@ def as_svg(figure: Figure) -> str:
     return text.getvalue()
 
 
+def write_png(path: Path, figure: Figure, *, dpi: int = 150) -> None:
+    with disk.appearing(path) as file:
+        figure.savefig(file, dpi=dpi, format="png")
+
+
 def write_curves(path: Path, traces: Sequence[Trace]) -> None:
     """A picture with one panel a data set: the metric so far against rows."""
     groups = by_source(traces)
@@ -97,7 +103,7 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
         handles = {line.get_label(): line for panel in panels for line in panel.get_lines()}
         labels = sorted(handles, key=lambda label: names[label])
         figure.legend([handles[label] for label in labels], labels, loc="outside lower center", ncols=columns)
-        figure.savefig(path, dpi=150, format="png")
+        write_png(path, figure)
 
 
 def write_widths(path: Path, widths: Sequence[float], names: Sequence[str] | None = None, *, most: int = 20) -> None:
@@ -131,7 +137,7 @@ def _write_bars(
         panel.margins(y=0.02)
         panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
         panel.set_axisbelow(True)
-        figure.savefig(path, dpi=150)
+        write_png(path, figure)
 
 
 def curve_svg(group: Sequence[Run], x: str, y: str, ink: Ink, size: tuple[float, float] = NARROW) -> str:

@@ -19,6 +19,7 @@ from .tables import TableSource
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
 _BUFFER_BYTES = 2**16
+_OPTIONS: Any = {"buffer_size": _BUFFER_BYTES, "pre_buffer": False, "page_checksum_verification": True}
 
 
 class _BatchSource(TableSource):
@@ -152,7 +153,7 @@ class ParquetSource(_BatchSource):
     def _batches(self, file: str) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow.parquet
 
-        with pyarrow.parquet.ParquetFile(file, buffer_size=_BUFFER_BYTES, pre_buffer=False) as parquet:
+        with pyarrow.parquet.ParquetFile(file, **_OPTIONS) as parquet:
             yield parquet.schema_arrow, self._counted(parquet.iter_batches(self.block_rows, use_threads=False))
 
     def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:

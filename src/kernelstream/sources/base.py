@@ -11,8 +11,6 @@ import io
 import lzma
 import os
 import shutil
-import tempfile
-import weakref
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ..engine.disk import scratch
 from ..numerics.rows import as_csr as as_csr
 
 # An ndarray or a csr_array; SciPy ships no types to say so.
@@ -202,11 +201,10 @@ class FileSource(Source):
         if self.path.suffix.lower() not in COMPRESSIONS:
             return self.path
         if self._plain is None:
-            handle, name = tempfile.mkstemp(prefix="kernelstream-", suffix=format_suffix(self.path))
-            weakref.finalize(self, Path(name).unlink, missing_ok=True)
-            with os.fdopen(handle, "wb") as copy, self._opened() as stream:
+            plain = scratch(self)[0] / f"plain{format_suffix(self.path)}"
+            with open(plain, "wb") as copy, self._opened() as stream:
                 shutil.copyfileobj(stream, copy)
-            self._plain = Path(name)
+            self._plain = plain
         return self._plain
 
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:

@@ -4,6 +4,8 @@ Nothing is unpickled. X keeps its own numeric dtype; y becomes float64, or str w
 """
 
 import contextlib
+import lzma
+import math
 import os
 import zipfile
 import zlib
@@ -15,6 +17,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, as_labels
+
+_TRUSTED_BYTES = 2**26
 
 
 class _Header(NamedTuple):
@@ -47,8 +51,12 @@ class _ArraySource(FileSource):
             version = npy.read_magic(stream)
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, fortran_order, dtype = read(stream)
-        except ValueError as error:
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
+            raise
+        except Exception as error:  # it is a piece of Python, and fails in any of its ways
             raise self._error(f"the header of {name!r} cannot be read ({error}); save it again") from error
+        if any(length < 0 for length in shape) or dtype.itemsize == 0:
+            raise self._error(f"the header of {name!r} says {dtype} of the shape {shape}; save it again")
         if dtype.hasobject:
             raise self._error(f"{name!r} holds Python objects, which are never unpickled; save numbers or str")
         if fortran_order:
@@ -56,15 +64,24 @@ class _ArraySource(FileSource):
         return _Header(shape, dtype)
 
     def _read(self, stream: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        array = np.empty(shape, dtype)
-        view = array.reshape(-1).view(np.uint8).data
+        size = math.prod(shape) * dtype.itemsize
+        # No more memory than has come: a header can say anything.
+        data = bytearray(min(size, _TRUSTED_BYTES))
         filled = 0
-        while filled < len(view):
-            got = stream.readinto(view[filled:])  # type: ignore[attr-defined]
+        while filled < size:
+            if filled == len(data):
+                data += bytes(min(size - filled, filled))
+            with memoryview(data) as view:
+                got = stream.readinto(view[filled:])  # type: ignore[attr-defined]
             if got == 0:
-                raise self._error(f"the file ends {len(view) - filled} bytes early; fetch or save it again")
+                raise self._error(f"the file ends {size - filled} bytes early; fetch or save it again")
             filled += got
-        return array.astype(dtype.newbyteorder("="), copy=False)
+        return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+
+    def _check_end(self, stream: IO[bytes]) -> None:
+        """Read to the end of the compressed data, where its checksum is, and refuse more than the header says."""
+        if stream.read(1):
+            raise self._error("there are bytes behind the array that its header describes; save it again")
 
     def _error(self, what: str) -> SourceError:
         return SourceError(what, path=self.path)
@@ -89,6 +106,8 @@ class NpzSource(_ArraySource):
         with self._member("X") as (rows, X), self._member("y") as (labels, y):
             for n in self._sizes():
                 yield self._read(rows, (n, *X.shape[1:]), X.dtype), as_labels(self._read(labels, (n,), y.dtype))
+            self._check_end(rows)
+            self._check_end(labels)
 
     @contextlib.contextmanager
     def _member(self, name: str) -> Iterator[tuple[IO[bytes], _Header]]:
@@ -144,3 +163,4 @@ class NpySource(_ArraySource):
                     yield rows, np.full(n, np.nan)
                     continue
                 yield np.delete(rows, self.label, axis=1), rows[:, self.label].astype(np.float64)
+            self._check_end(stream)

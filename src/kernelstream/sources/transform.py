@@ -1,6 +1,5 @@
 """Sources made from sources: features scaled, rows shuffled; one streamed pass each, in bounded memory."""
 
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from ..engine.disk import scratch
 from ..engine.inputs import FixedScaling, fitted
 from .base import DEFAULT_BLOCK_ROWS, ArraySource, DerivedSource, LabelledBlock, Matrix, Source, as_csr, positive
 
@@ -95,7 +95,7 @@ class _Spool:
         self._words: dict[str, int] = {}
         self._dtypes: dict[str, Any] = {}
         self._maps: dict[str, NDArray[Any]] = {}
-        self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-shuffled-")
+        self._directory, self._discard = scratch(self)
 
     def __enter__(self) -> "_Spool":
         return self
@@ -103,7 +103,7 @@ class _Spool:
     def __exit__(self, *_: object) -> None:
         # Some systems cannot remove a file that is still mapped.
         self._maps.clear()
-        self._directory.cleanup()
+        self._discard()
 
     def append(self, X: Matrix, y: NDArray[Any]) -> None:
         form = (X.dtype, "sparse" if issparse(X) else X.shape[1], "text" if y.dtype.kind == "U" else "numbers")
@@ -154,4 +154,4 @@ class _Spool:
             file.write(array.tobytes())
 
     def _path(self, name: str) -> Path:
-        return Path(self._directory.name) / name
+        return self._directory / name

@@ -24,6 +24,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..engine import disk
+from ._zstd import ChecksummedZstd
 from .base import LabelledBlock, Matrix, Source, as_csr
 from .formats import delimiter_of, format_of
 
@@ -51,14 +53,13 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
     """Write a source in the format that a path's suffix names, compressed if it says so; gives the number of rows.
 
     .npz and .npy need the number of rows ahead, and sparse rows in all formats but LIBSVM their final width: that takes
-    one more pass. The file appears when it is complete; until then nothing but a hidden directory stands beside it.
+    one more pass. The file appears when it is complete.
 
     on_block: told the number of rows read so far, in either pass.
     """
     target = Path(path)
     kind = format_of(target)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {str(target.parent)!r}; make it first")
+    disk.check(target)
     counted = _Counted(source, on_block)
     blocks = iter(counted)
     first = next(blocks, None)
@@ -78,8 +79,9 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
         "npz": _write_npz,
         "npy": _write_npy,
     }
-    with _appearing(target) as sink:
-        writers[kind](blocks, shape, sink)
+    with disk.appearing(target) as file:
+        with _compressed(file, target.suffix.lower()) as sink:
+            writers[kind](blocks, shape, sink)
         if shape.rows not in (None, counted.rows):
             raise ValueError(f"{source.name} had {shape.rows} rows at first and {counted.rows} then; let it rest")
     return counted.rows
@@ -120,25 +122,9 @@ def _shape(rows: int | None, blocks: Iterable[LabelledBlock]) -> _Shape:
     return _Shape(rows, width, np.result_type(*dtypes), np.result_type(*label_dtypes))
 
 
-@contextlib.contextmanager
-def _appearing(target: Path) -> Iterator[Any]:
-    """Where to write what becomes `target` when all is written, and nothing when not."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as directory:
-        temporary = Path(directory) / target.name
-        with open(temporary, "wb") as file:
-            with _compressed(file, target.suffix.lower()) as sink:
-                yield sink
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-
-
 def _compressed(file: IO[bytes], suffix: str) -> Any:
     if suffix == ".zst":
-        import pyarrow as pa
-
-        # pyarrow closes what it writes to; the file is its opener's to close.
-        return pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), "zstd")
+        return ChecksummedZstd(file)
     openers: dict[str, Callable[[Any, str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     return openers[suffix](file, "wb") if suffix in openers else contextlib.nullcontext(file)
 
@@ -198,7 +184,7 @@ def _write_parquet(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) ->
     import pyarrow.parquet
 
     schema = _schema(shape, _float(shape.dtype))
-    with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
+    with pyarrow.parquet.ParquetWriter(sink, schema, write_page_checksum=True) as writer:
         waiting: list[Any] = []
         for X, y in _dense(blocks, shape.width, _float(shape.dtype)):
             waiting.append(_table(X, y, schema))
