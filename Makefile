@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint check bench reproduce clean
+.PHONY: demo test lint check bench no-tuning reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
@@ -21,6 +21,11 @@ check: lint test
 # About 20 minutes on a quiet machine; PARTS="fogd budgets" measures some of it, --help lists them. KERNELSTREAM_DATA as below.
 bench: $(VENV)/.ready
 	$(RUN)/python -m benchmarks $(PARTS)
+
+# Measures what benchmarks/no_tuning.json lacks, hours for all of it; ONLY="--peers auto --anew" measures auto again, minutes.
+# LightGBM and CapyMOA come with pip install '.[peers]', best in an environment of its own: RUN=.../bin names it.
+no-tuning: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.no_tuning $(ONLY)
 
 # KERNELSTREAM_DATA names the directory with the papers' data.
 reproduce: $(VENV)/.ready

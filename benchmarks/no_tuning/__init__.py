@@ -1,0 +1,1 @@
+"""Learners that nobody tuned beside each other, on raw rows: `python -m benchmarks.no_tuning`."""
