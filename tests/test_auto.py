@@ -6,14 +6,19 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from kernelstream import Auto, Binary, Learner, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Regression
+from kernelstream.algorithms.auto import PIECE
 from kernelstream.engine.state import ModelFileError
 from kernelstream.laws import selection
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.cases import reference_loss
-from kernelstream.numerics.settling import FIRST, LAST
+from kernelstream.numerics import gradual
+from kernelstream.numerics.link import chances, first_link
+from kernelstream.numerics.second_order import add_rows, no_sums, solved
+from kernelstream.numerics.settling import FIRST, LAST, columns_of, trending
 from kernelstream.reference import auto as reference
 
 SMALL = Auto(size="small")
+OVER = LAST + PIECE  # rows after which all is settled
 TASKS = {"binary": Binary([-1, 1]), "multiclass": Multiclass([0, 1, 2]), "regression": Regression()}
 
 
@@ -30,7 +35,7 @@ def stream(task, n=600, d=5, seed=0):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_compiled_equals_the_reference_while_a_metric_is_learned(task):
-    X, y = stream(task)
+    X, y = stream(task, n=800)
     case = next(c for c in selection(SMALL) if c.task == task)
     learner = Learner(SMALL, TASKS[task], seed=3, dtype="float64")
     scores = learner.learn(X, y)
@@ -104,7 +109,7 @@ def test_many_features_are_folded_into_a_bounded_model():
 
 
 def test_learners_that_still_keep_their_rows_merge_and_others_need_one_map():
-    X, y = stream("regression", n=LAST + 900)
+    X, y = stream("regression", n=OVER)
     a, b = (Learner(SMALL, Regression()) for _ in range(2))
     a.learn(X[:300], y[:300])
     b.learn(X[300:700], y[300:700])
@@ -113,23 +118,28 @@ def test_learners_that_still_keep_their_rows_merge_and_others_need_one_map():
     assert snapshot(a.merge(b)) == snapshot(one)
     c, d = (Learner(SMALL, Regression(), seed=seed) for seed in (1, 2))
     for learner in (c, d):
-        learner.learn(X[:LAST], y[:LAST])
+        learner.learn(X, y)
     with pytest.raises(ValueError, match="different first rows"):
         c.merge(d)
 
 
-def test_shards_that_begin_from_one_file_merge(tmp_path):
-    X, y = stream("regression", n=LAST + 2400)
+def test_shards_that_begin_from_one_file_merge_and_count_its_rows_once(tmp_path):
+    X, y = stream("regression", n=OVER + 2400)
     first = Learner(SMALL, Regression())
-    first.learn(X[:LAST], y[:LAST])
+    first.learn(X[:OVER], y[:OVER])
     first.save(tmp_path / "first.ks")
     shards = [Learner.load(tmp_path / "first.ks") for _ in range(2)]
-    for shard, rows in zip(shards, (slice(LAST, LAST + 1200), slice(LAST + 1200, None)), strict=True):
+    for shard, rows in zip(shards, (slice(OVER, OVER + 1200), slice(OVER + 1200, None)), strict=True):
         shard.learn(X[rows], y[rows])
     probe, truth = stream("regression", n=500, seed=9)
-    merged = shards[0].merge(shards[1])
+    merged = shards[0].merge(shards[1]).unmerge(first)
     errors = [np.mean((one.scores(probe)[:, 0] - truth) ** 2) for one in (merged, first)]
-    assert merged.n_seen == 2 * LAST + 2400 and errors[0] < 1.05 * errors[1]
+    assert merged.n_seen == OVER + 2400 and errors[0] < 1.05 * errors[1]
+    through = Learner(SMALL, Regression())
+    through.learn(X, y)
+    sums = [one._state.sums.A + one._state.sums.newer for one in (merged, through)]
+    waiting = through._state.sums.waiting[: int(through._state.sums.n_waiting)].astype(np.float64)
+    np.testing.assert_allclose(np.tril(sums[0]), np.tril(sums[1] + waiting.T @ waiting), atol=2e-3)
 
 
 def test_weights_count_as_repeated_rows_do():
@@ -155,13 +165,118 @@ def test_what_a_file_says_is_checked(tmp_path):
     learner.learn(X, y)
     learner.save(tmp_path / "m.ks")
     header, arrays = files.read(tmp_path / "m.ks")
-    for name, value in (("t", 5000), ("t", -1), ("due", [5000, 5000]), ("sums.n_waiting", 513), ("pick", 64)):
+    for name, value in (("t", 5000), ("t", -1), ("due", 5000), ("sums.n_waiting", 129), ("tables.pick", 64)):
         changed = dict(arrays)
         like = arrays[f"model.{name}"]
         changed[f"model.{name}"] = np.broadcast_to(np.array(value, like.dtype), like.shape).copy()
         files.write(tmp_path / "bad.ks", header, changed)
         with pytest.raises(ModelFileError):
             Learner.load(tmp_path / "bad.ks")
+
+
+# Work that is spread over rows.
+
+
+def test_a_system_that_is_solved_in_steps_has_the_solution():
+    rng = np.random.default_rng(0)
+    sums = no_sums(150, 3, np.float32, 400)
+    add_rows(sums, rng.normal(size=(400, 150)).astype(np.float32), rng.normal(size=(400, 3)).astype(np.float32))
+    expected = solved(sums.A + sums.newer, sums.b, 0.5)
+    found = gradual.nothing_begun(150, 3)
+    for i in range(gradual.n_steps(150)):
+        gradual.take_step(found, sums, 0.5, i)
+        if i == 1:  # rows that come meanwhile have no effect
+            add_rows(sums, np.ones((5, 150), np.float32), np.ones((5, 3), np.float32))
+    np.testing.assert_allclose(found.weights, expected, rtol=1e-9)
+    sums.A[...], sums.newer[...] = -1.0, 0.0
+    for i in range(gradual.n_steps(150)):
+        gradual.take_step(found, sums, 0.5, i)
+    assert found.failed == 1
+
+
+def test_one_row_at_a_time_and_work_beside_the_rows_change_no_bit():
+    X, y = stream("binary", n=OVER + 2 * LAST)
+    whole, single = Learner(SMALL, TASKS["binary"], threads=2), Learner(SMALL, TASKS["binary"], threads=1)
+    scores = whole.learn(X, y)
+    single.learn(X[:OVER], y[:OVER])
+    rest = [single.learn_one(x, label) for x, label in zip(X[OVER:], y[OVER:], strict=True)]
+    assert np.array_equal(scores[OVER:], np.array(rest))
+    assert snapshot(whole) == snapshot(single)
+
+
+# Labels that come late, and rows unlike those before.
+
+
+def seasons(n, d=4, seed=0):
+    """What decides changes every 500 rows; labels stay the same for about 20."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(n // 20 + 1, d)), 20, axis=0)[:n] + 0.05 * rng.normal(size=(n, d))
+    X[:, 0] = np.arange(n)  # a row number
+    signs = np.where(np.arange(n) // 500 % 2 == 0, 1.0, -1.0)
+    return X, np.where(X[:, 1] + signs * X[:, 2] > 0, 1, -1)
+
+
+def late_errors(learner, X, y, delay, height):
+    shown = [learner.show(X[:delay])]
+    for t in range(0, len(y) - delay, height):
+        stop = min(t + height, len(y) - delay)
+        shown.append(learner.learn_late(X[t:stop], y[t:stop], X[t + delay : stop + delay]))
+    return np.concatenate(shown)
+
+
+def test_labels_that_come_late_are_learned_from_what_was_said_when_rows_were_shown():
+    X, y = seasons(3000)
+    learners = [Learner(SMALL, TASKS["binary"]) for _ in range(3)]
+    scores = [late_errors(learner, X, y, 60, height) for learner, height in zip(learners, (5000, 7), strict=False)]
+    assert np.array_equal(*scores) and snapshot(learners[0]) == snapshot(learners[1])
+    forgetful = learners[2]
+    shown = []
+    for t in range(len(y)):  # scores alone leave nothing to be found again
+        shown.append(forgetful.scores(X[t : t + 1])[0])
+        if t >= 60:
+            forgetful.learn(X[t - 60 : t - 59], y[t - 60 : t - 59])
+    errors = [np.mean(np.sign(f[1000:, 0]) != y[1000:]) for f in (scores[0], np.array(shown))]
+    assert errors[0] < 0.9 * errors[1]
+
+
+def test_columns_with_a_trend_are_told_from_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    X[:, 1], X[:, 2] = np.arange(400), np.sin(np.arange(400) / 5)
+    assert trending(columns_of(X), X).tolist() == [False, True, False, False]
+
+
+# How sure it is.
+
+
+def test_chances_begin_as_shares_and_become_what_rows_say():
+    scores = np.array([[0.5], [-1.5], [0.0]])
+    np.testing.assert_allclose(chances(first_link(), scores)[:, 1], [0.75, 0.005 / 1.255, 0.5])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 2))
+    y = np.where(rng.random(9000) < 1 / (1 + np.exp(-4 * np.sin(X[:, 0]))), 1, -1)
+    learner = Learner(SMALL, TASKS["binary"])
+    learner.learn(X[:3000], y[:3000])
+    p, truth = learner.probabilities(X[3000:])[:, 1], y[3000:] > 0
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        some = (p >= low) & (p < low + 0.2)
+        assert abs(truth[some].mean() - p[some].mean()) < 0.1
+    best = 1 / (1 + np.exp(-4 * np.sin(X[3000:, 0])))
+    losses = [-np.mean(np.where(truth, np.log(q), np.log(1 - q))) for q in (p, best)]
+    assert losses[0] < 1.1 * losses[1]
+
+
+def test_deviations_follow_the_noise():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(6000, 2))
+    noise = np.where(X[:, 1] > 0, 2.0, 0.3)
+    y = 500 + 10 * np.sin(3 * X[:, 0]) + noise * rng.normal(size=6000)
+    regressor = OnlineKernelRegressor(random_state=0).fit(X[:5000], y[:5000])
+    shown, deviation = regressor.predict(X[5000:], return_std=True)
+    z = (y[5000:] - shown) / deviation
+    assert 0.8 < np.sqrt(np.mean(z**2)) < 1.25
+    loud = X[5000:, 1] > 0.1
+    assert np.median(deviation[loud]) > 2 * np.median(deviation[X[5000:, 1] < -0.1])
 
 
 # What people type first.

@@ -55,6 +55,7 @@ class OnlineLearner(Protocol):
     def learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray: ...
     def learn_late(self, X: Any, y: Any, shown: Any) -> np.ndarray: ...
     def scores(self, X: Any) -> np.ndarray: ...
+    def show(self, X: Any) -> np.ndarray: ...
     def probabilities_of(self, scores: np.ndarray) -> np.ndarray: ...
     def merge(self, other: Any) -> Any: ...
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]: ...
@@ -116,7 +117,8 @@ class Learner:
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.n_seen = 0
         self.losses = np.zeros(0)
-        self.sharing = AS_IT_PAYS  # of the rows of a call among threads
+        # Of the rows of a call among threads.
+        self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
         self._runner: Runner | None = None
         self._opening = Opening() if self.algorithm.depends_on_data else None
         # A loss that does not fit the task is refused now.
@@ -396,6 +398,16 @@ class Learner:
         scaled = self.inputs.targets.learn_targets(targets)[0]
         return runner.spec.left_out(runner.record, runner.state, runner.chunks(block), scaled, weights)
 
+    def show(self, X: Any) -> np.ndarray:
+        """`scores` of rows whose labels will come later: a learner that can, keeps what it needs to learn from how well
+        it foresaw them.
+        """
+        scores = self.scores(X)
+        if self._runner is not None and self.algorithm.remembers:
+            block, width = to_block(self.inputs.features.apply(as_matrix(X)), self.dtype)
+            self._runner.show(self._known(block, width), np.zeros_like(scores))
+        return scores
+
     def predict(self, X: Any) -> np.ndarray:
         return self.task.decode(self.scores(X))
 
@@ -408,7 +420,7 @@ class Learner:
         if not self.probabilistic:
             raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
         if self.algorithm.models_probabilities:
-            return self.algorithm.probabilities(scores)
+            return self.algorithm.probabilities(None if self._runner is None else self._runner.state, scores)
         scores = scores.astype(np.float64)
         if self.task.n_outputs == 1:
             scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
@@ -467,7 +479,8 @@ class Learner:
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
         if kept["_runner"] is not None:
-            self._runner = Runner(*kept["_runner"])
+            spec, task, state, shape = kept["_runner"]
+            self._runner = Runner(spec, task, state, shape, self.sharing)
 
     # Merging.
 
@@ -518,7 +531,7 @@ class Learner:
             )
         shape = mine.shape._replace(width=max(self.width, other.width))
         state, leaving = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
-        self._runner = Runner(mine.spec, mine.task, mine.spec.unmerge(mine.record, state, leaving), shape)
+        self._runner = Runner(mine.spec, mine.task, mine.spec.unmerge(mine.record, state, leaving), shape, self.sharing)
         self.n_seen -= other.n_seen
         return self
 
@@ -526,7 +539,7 @@ class Learner:
         """Know what the other knows, and nothing else."""
         theirs = other._runner
         assert theirs is not None
-        self._runner = Runner(theirs.spec, theirs.task, copied(theirs.state), theirs.shape)
+        self._runner = Runner(theirs.spec, theirs.task, copied(theirs.state), theirs.shape, self.sharing)
         self._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
         self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
 
@@ -557,7 +570,8 @@ class Learner:
         shape = mine.shape._replace(width=max(self.width, other.width))
         weight = other.n_seen / (self.n_seen + other.n_seen)
         state, joining = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
-        self._runner = Runner(mine.spec, mine.task, mine.spec.merge(mine.record, state, joining, weight), shape)
+        merged = mine.spec.merge(mine.record, state, joining, weight)
+        self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing)
         self.n_seen += other.n_seen
         self.inputs.merge(other.inputs)
 

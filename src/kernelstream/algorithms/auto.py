@@ -1,39 +1,53 @@
 """Auto: nothing to set. f(x) = w'e(x), the stack of what these parts say of a raw row, each learned in one pass:
 
     ridge      least squares on random Fourier features z of a learned metric
+    recent     least squares that forgets, at two rates, on features of a plain metric
     lms        least mean squares on z, with a short step and a long one
     hinge      for classes: descent of the hinge loss on z, likewise
     averages   of the newest labels, over about 2 rows and 10
     cells      random binning in the learned metric, by least mean squares; from row 8,192 on
 
 The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
-(`numerics.settling`), which are kept until then: the ridge learns them all anew, the other parts the newest of them,
-the stack goes on. The ridge's system is solved when rows have grown by an eighth. From row 16,384 on one of two rows,
+(`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
+them, the stack goes on. After that the ridge's system is solved when rows have grown by a quarter, a little after each
+piece of rows (`numerics.gradual`), beside the stream where there is a second core. From row 16,384 on one of two rows,
 from row 131,072 on one of four, goes into it and counts for all: beyond some rows a feature more tell hardly anything
 new, and the product is what a row costs. All of this happens at fixed rows, so that the cut of a stream changes no bit.
+
+Where labels come late the stack learns from what was said of a row when it was shown (`numerics.shown`): so it trusts
+each part as far as it can be trusted at the delay at hand.
 """
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Algorithm, Common, Shape, common, evaluate, lift, step
-from ..engine.state import copied, restored
+from ..engine import Algorithm, Chunk, Common, Shape, common, evaluate, lift, remember, step
+from ..engine.state import Limits, copied, restored, split
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
-from ..numerics.cells import add_to_cells, draw_tables, fewer_cells, find_cells, inverse_steps, sum_cells
-from ..numerics.compile import Pointer, call_for_effect, compiled, inlined
+from ..numerics import recent as forgetting
+from ..numerics.cells import draw_tables, fewer_cells, find_cells, inverse_steps
+from ..numerics.compile import Pointer, call_for_effect, inlined
 from ..numerics.elementary import sincos
 from ..numerics.expansion import dot
+from ..numerics.gradual import Gradual, n_steps, nothing_begun, take_step
+from ..numerics.link import chances, first_link, learn_link
+from ..numerics.memory import one_blas_thread
+from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_again, learn_parts, no_parts, say
+from ..numerics.parts import squash as squashed
+from ..numerics.pending import without
 from ..numerics.products import MULTIPLY
+from ..numerics.recent import RATES, Recent, no_recent
 from ..numerics.second_order import (
     Sums,
+    add_rows,
     for_outputs,
     no_sums,
     of_both,
-    products,
     solution,
     solved,
     wait,
@@ -59,21 +73,25 @@ from ..numerics.settling import (
     since,
     standardised,
     stretched,
+    trending,
 )
-from ..numerics.stack import learn_stack, stack_prior, stack_weights
+from ..numerics.shown import Shown, keep_said, none_shown, take_said
+from ..numerics.stack import learn_stack, stack_weights
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from .ridge import chances
 
-LMS, HINGE, AVERAGES = (0.3, 1.0), (1.0, 10.0), (0.5, 0.9)
-N_PARTS = 1 + len(LMS) + len(HINGE) + len(AVERAGES) + 1
+N_GIVEN = 1 + len(RATES)
+N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
 WIDEST = 1024  # features; those beyond are added to the others
-PIECE = 512  # rows that wait to go into the ridge's sums
-GROWTH, LONGEST = 8, 4096  # the ridge is solved anew when rows have grown by 1/8, at the latest after so many
+PIECE = 128  # rows after which those that wait go into sums
+STAGED = 1024  # from this settling on a map is used a piece after it was found, so that no row waits for both
+EARLY, GROWTH, LONGEST = 8, 4, 16_384  # the ridge is solved when rows have grown by 1/8, from STAGED on by 1/4
 THINNED = 16_384, 131_072  # from these rows on one of two, then one of four, goes into the sums
+BLOCK = 512  # rows that are learned together with a new map
 REFIT = 256  # newest rows that the fast parts learn anew with a new map; after the last settling all of them
-CLIP = 2.0  # what the ridge says of a class is no farther from 0
-NEVER = 1 << 60
+TRENDS = 64  # rows from which on it can be told whether a column has a trend
+NEVER = 1 << 52
+IDLE, SOLVED = -1, -2  # what is done about the ridge's system, instead of the number of the next step
 _REGRESSION, _BINARY, _MULTICLASS = range(3)
 
 
@@ -82,10 +100,7 @@ class AutoRecord(NamedTuple):
     task: int
     multiply: int
     sincos: int
-    lms: np.ndarray
-    hinge: np.ndarray
-    averages: np.ndarray
-    inverse: np.ndarray  # of the cells' steps
+    steps: Steps
 
 
 class Kept(NamedTuple):
@@ -94,35 +109,39 @@ class Kept(NamedTuple):
     x: np.ndarray  # (room, d)
     targets: np.ndarray  # (room,)
     weights: np.ndarray  # (room,)
+    errors: np.ndarray  # (room,) of a regression, how far off its target a row was shown
 
 
-class Parts(NamedTuple):
-    """What is learned row by row, and the stack."""
+class Beside(NamedTuple):
+    """What may be worked on while rows are learned; nobody looks at it, nor at the sums, before the next piece."""
 
-    lms: np.ndarray  # (2, K, D)
-    hinge: np.ndarray  # (2, K, D)
-    averages: np.ndarray  # (2, K)
-    cells: np.ndarray  # (tables, cells, K); no tables before the last settling
-    A: np.ndarray  # (M, M)
-    b: np.ndarray  # (M,)
+    rows: np.ndarray  # (PIECE, D) z of rows that are to go into the sums
+    targets: np.ndarray  # (PIECE, K)
+    gradual: Gradual
+    progress: np.ndarray  # 0-d, the next step towards a solution; IDLE, SOLVED
+    todo: np.ndarray  # (2,) how many of the rows, and which step (IDLE: none); both from one piece to the next
 
 
 class AutoState(NamedTuple):
     columns: Columns
     map: np.ndarray  # (d, D/2)
-    weights: np.ndarray  # (K, D), the ridge's solution
+    weights: np.ndarray  # (heads, D), the ridge's solution; the second head of a regression is for its errors' size
     ridge: np.ndarray  # 0-d
+    recent: Recent
     parts: Parts
     sums: Sums
+    beside: Beside
     t: np.ndarray  # rows so far, 0-d
-    due: np.ndarray  # (2,) the rows after which the ridge is solved, and after which anything is to be done
+    due: np.ndarray  # (3,) the rows after which the ridge is solved, a map built, and anything done
     mean: np.ndarray  # (K,) of the targets before anything is settled
     scale: np.ndarray  # (4,) of a regression's targets: center, unit, smallest, largest
+    noise: np.ndarray  # (2,) of a regression: the mean size of errors, and of their squares over what was expected
+    link: np.ndarray  # from scores to chances
     importances: np.ndarray  # (d,)
     kept: Kept
     metrics: Metrics
-    pick: np.ndarray  # the cells': which projections
-    offset: np.ndarray  # and where they are cut
+    tables: Tables
+    shown: Shown
     seed: np.ndarray  # 0-d
 
 
@@ -133,9 +152,12 @@ class AutoScratch(NamedTuple):
     values: np.ndarray  # (chunk * d,)
     projected: np.ndarray  # (chunk, D/2)
     z: np.ndarray  # (chunk, D)
+    plainly: np.ndarray  # (chunk, L/2)
+    plain: np.ndarray  # (chunk, L)
     codes: np.ndarray  # (chunk, tables) their cells
     e: np.ndarray  # (M, K) what the parts say
-    y: np.ndarray  # (K,) what they are to say
+    y: np.ndarray  # (heads,) what they are to say
+    f: np.ndarray  # (K,) what the stack said
     w: np.ndarray  # (M,)
     factor: np.ndarray  # (M, M)
 
@@ -154,6 +176,8 @@ class Auto(Algorithm):
     bounded: ClassVar[bool] = True
     needs: ClassVar[tuple[Need, ...]] = (ISOTROPIC,)
     models_probabilities: ClassVar[bool] = True
+    models_deviations: ClassVar[bool] = True
+    remembers: ClassVar[bool] = True
     exempt: ClassVar[dict[str, str]] = {
         "memory_is_flat": "the first 8,192 rows are kept",
         "late_features_count_as_zero_before": "directions are drawn for the features that there are",
@@ -183,40 +207,46 @@ class Auto(Algorithm):
         loss = as_loss(self.losses(task)[0]).lower(task, dtype)
         kind = {REGRESSION: _REGRESSION, BINARY: _BINARY, MULTICLASS: _MULTICLASS}[task]
         hinge = np.array(() if task == REGRESSION else HINGE)
-        steps = np.array(LMS), hinge, np.array(AVERAGES), inverse_steps(SIZES[self.size].tables)
-        return AutoRecord(loss, kind, MULTIPLY.address(dtype), SINCOS.address(dtype), *steps)
+        inverse = inverse_steps(SIZES[self.size].tables)
+        steps = Steps(int(task != REGRESSION), np.array(LMS), hinge, np.array(AVERAGES), inverse)
+        return AutoRecord(loss, kind, MULTIPLY.address(dtype), SINCOS.address(dtype), steps)
 
-    # The state, whose shapes are a function of the row of the last settling.
+    # The state, whose shapes are a function of the row of the last map.
 
     def init(self, shape: Shape) -> AutoState:
         return self.empty(shape, 0)
 
-    def empty(self, shape: Shape, settled: int) -> AutoState:
-        K, D, dtype, size = shape.n_outputs, since(SIZES[self.size].used, settled), shape.dtype, SIZES[self.size]
-        d, room = min(shape.width, WIDEST), 0 if settled == LAST else max(FIRST, 2 * settled)
-        cells = np.zeros((size.tables, self.n_cells(K), K) if settled == LAST else (0, 1, K), dtype)
-        fast = np.zeros((len(LMS), K, D), dtype), np.zeros((len(HINGE), K, D), dtype), np.zeros((len(AVERAGES), K))
+    def empty(self, shape: Shape, built: int) -> AutoState:
+        K, D, dtype, size = shape.n_outputs, since(SIZES[self.size].used, built), shape.dtype, SIZES[self.size]
+        d, over, heads = min(shape.width, WIDEST), built == LAST, max(2, K)
+        room = 0 if over else building_row(max(FIRST, 2 * built))
+        cells = (size.tables, self.n_cells(K)) if over else (0, 1)
         return AutoState(
             columns=no_columns(d),
             map=np.zeros((d, D // 2), dtype),
-            weights=np.zeros((K, D), dtype),
+            weights=np.zeros((heads, D), dtype),
             ridge=np.ones(()),
-            parts=Parts(*fast, cells, *stack_prior(N_PARTS)),
-            sums=no_sums(D, K, dtype, PIECE),
+            recent=no_recent(d, size.recent, K, dtype, PIECE),
+            parts=no_parts(N_GIVEN, D, K, dtype, cells),
+            sums=no_sums(D, heads, dtype, PIECE + 1),
+            beside=nothing_to_do(D, heads, dtype, over=over),
             t=np.zeros((), np.int64),
-            due=np.array([NEVER, FIRST]),
+            due=np.array([NEVER, FIRST, FIRST]),
             mean=np.zeros(K),
             scale=np.array([0.0, 1.0, 0.0, 0.0]),
+            noise=np.array([0.0, 1.0]),
+            link=first_link(),
             importances=np.zeros(d),
-            kept=Kept(np.zeros((room, d), dtype), np.zeros(room), np.zeros(room)),
-            metrics=no_metrics(d, self.first_width(d), settled),
-            **dict(zip(("pick", "offset"), draw_tables(size.tables, size.used[0][1] // 2, shape.seed), strict=True)),
+            kept=Kept(np.zeros((room, d), dtype), *np.zeros((3, room))),
+            metrics=no_metrics(d, self.first_width(d), built),
+            tables=Tables(*draw_tables(size.tables, size.used[0][1] // 2, shape.seed)),
+            shown=none_shown(N_PARTS, K, dtype),
             seed=np.array(shape.seed, np.int64),
         )
 
     def n_cells(self, n_outputs: int) -> int:
         """Fewer where there are many outputs, so that all of them have room."""
-        return max(256, SIZES[self.size].cells >> max(0, (n_outputs - 1).bit_length() - 2))
+        return max(256, SIZES[self.size].cells >> max(0, (n_outputs - 1).bit_length() - 1))
 
     def first_width(self, d: int) -> float:
         gamma = getattr(self.kernel, "gamma", "scale")
@@ -225,15 +255,14 @@ class Auto(Algorithm):
     def scratch(self, state: AutoState, shape: Shape) -> AutoScratch:
         (d, half), K, dtype = state.map.shape, shape.n_outputs, shape.dtype
         shared = common(shape.width, K, dtype, 2 * half)
-        chunk = shared.chunk
+        chunk, plain = shared.chunk, state.recent.map.shape[1]
         block = np.arange(0, chunk * d + 1, d), np.arange(d), np.zeros(chunk * d, dtype)
         rows = np.zeros((chunk, half), dtype), np.zeros((chunk, 2 * half), dtype)
-        codes = np.zeros((chunk, len(state.pick)), np.int32)
-        stack = np.zeros((N_PARTS, K)), np.zeros(K), np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
-        return AutoScratch(shared, *block, *rows, codes, *stack)
-
-    def lifts_ahead(self, state: AutoState) -> bool:
-        return bool(state.t >= LAST)
+        plainly = np.zeros((chunk, plain), dtype), np.zeros((chunk, 2 * plain), dtype)
+        codes = np.zeros((chunk, len(state.tables.pick)), np.int32)
+        stack = np.zeros((N_PARTS, K)), np.zeros(len(state.weights)), np.zeros(K)
+        weights = np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
+        return AutoScratch(shared, *block, *rows, *plainly, codes, *stack, *weights)
 
     def n_stored(self, state: AutoState) -> int:
         return int(state.weights.shape[1])
@@ -242,57 +271,86 @@ class Auto(Algorithm):
         """feature_importances: how much of the metric each feature has; they add up to 1."""
         return {"feature_importances": state.importances.copy()}
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        return chances(scores)
+    def probabilities(self, state: AutoState | None, scores: np.ndarray) -> np.ndarray:
+        return chances(first_link() if state is None else state.link, scores)
+
+    def deviations(self, record: Any, state: AutoState, chunks: Iterator[Chunk]) -> np.ndarray:
+        """The size of errors is a second thing that the ridge learns, in proportion to which they are expected."""
+        parts = [np.zeros((0, 1))]
+        for scratch, scores in chunks:
+            z = scratch.z[: len(scores)].astype(np.float64)
+            parts.append(expected_size(state.noise[0], z @ state.weights[1].astype(np.float64))[:, None])
+        return np.concatenate(parts) * state.scale[1] * math.sqrt(state.noise[1])
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AutoState:
         t = int(arrays["t"]) if "t" in arrays and arrays["t"].shape == () else 0
-        state = restored(self.empty(shape, settling_row(max(0, t))), arrays)
-        solve, due = (int(row) for row in state.due)
-        at_most = min(PIECE, t) if t >= FIRST else 0
-        settled = settling_row(max(0, t))
-        build = NEVER if settled == LAST else max(FIRST, 2 * settled)
-        if not (0 <= t <= due <= min(solve, build, t + PIECE * share_of(t)) and 0 <= state.sums.n_waiting <= at_most):
+        built = built_row(max(0, t))
+        state = restored(self.empty(shape, built), arrays, self.limits)
+        solve, build, due = (int(row) for row in state.due)
+        n, next_build = int(state.sums.n_waiting), NEVER if built == LAST else building_row(max(FIRST, 2 * built))
+        if not (t < due <= t + PIECE and n <= min(t, PIECE) and state.recent.n_waiting <= min(t, PIECE)):
             raise ValueError("its rows are counted as no run counts them")
-        if due - t + int(state.sums.n_waiting) > PIECE * share_of(t):
+        if not (t <= build <= next_build and due <= build and (solve >= due or built == LAST)):
+            raise ValueError("what is due next is not what comes next")
+        coming = due - t if built < LAST else (PIECE * share_of(t) - t % (PIECE * share_of(t))) // share_of(t)
+        if n + coming > PIECE or state.recent.n_waiting + due - t > PIECE:
             raise ValueError("more rows wait than can")
-        n_projections = state.map.shape[1]
-        if not ((state.pick >= 0) & (state.pick < n_projections)).all():
-            raise ValueError("its cells are of projections that it does not have")
         return state
+
+    def limits(self, state: AutoState) -> Limits:
+        steps = n_steps(state.weights.shape[1])
+        return {
+            "tables.pick": (0, state.map.shape[1] - 1),
+            "tables.offset": (0.0, 100.0),
+            "beside.progress": (SOLVED, steps),
+            "beside.todo": (IDLE, 0),
+            "beside.gradual.failed": (0, 1),
+            "metrics.best": (0, 1 if len(state.metrics.full) else 0),
+            "metrics.widths": (0.0, 1e6),
+            "metrics.ridge": (0.0, 1e6),
+            "ridge": (0.0, 1e300),
+            "sums.n_waiting": (0, PIECE),
+            "recent.n_waiting": (0, PIECE),
+            "seed": (0, 2**63 - 1),
+        }
 
     def first_rows(self, state: AutoState) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         n = min(int(state.t), len(state.kept.x))
-        return [tuple(array[:n].copy() for array in state.kept)] if n else []  # type: ignore[list-item]
+        return [(state.kept.x[:n].copy(), state.kept.targets[:n].copy(), state.kept.weights[:n].copy())] if n else []
 
     # More features, more outputs.
 
     def grow(self, state: AutoState, shape: Shape) -> AutoState:
-        d, K, known = min(shape.width, WIDEST), shape.n_outputs, len(state.weights)
-        before = len(state.map)
+        return self.with_outputs(self.with_features(state, min(shape.width, WIDEST)), shape.n_outputs)
+
+    def with_features(self, state: AutoState, d: int) -> AutoState:
+        before, metrics = len(state.map), state.metrics
 
         def wider(array: np.ndarray, axis: int, fill: float = 0.0) -> np.ndarray:
             return longer(array, axis, d, fill)
 
-        metrics = state.metrics._replace(diagonal=wider(state.metrics.diagonal, 1, 1.0))
-        if d > WIDEST_FULL:
-            metrics = metrics._replace(full=np.zeros((2, 0, 0)), widths=metrics.widths * [1.0, 0.0])
-            if not metrics.widths.any():  # the one that goes was the only one
-                metrics = metrics._replace(widths=state.metrics.widths[::-1].copy())
-        elif metrics.full.shape[1] > 0:
-            full = wider(wider(metrics.full, 1), 2)
-            full[:, range(before, d), range(before, d)] = 1.0
+        metrics = metrics._replace(diagonal=wider(metrics.diagonal, 0, 1.0))
+        if d > WIDEST_FULL:  # from now on there is only the diagonal
+            widths = np.array([metrics.widths[0] or metrics.widths[1], 0.0])
+            metrics = metrics._replace(full=np.zeros((0, 0)), widths=widths, best=np.array(0))
+        elif len(metrics.full) > 0:
+            full = wider(wider(metrics.full, 0), 1)
+            full[range(before, d), range(before, d)] = 1.0
             metrics = metrics._replace(full=full)
-        state = state._replace(
+        return state._replace(
             columns=Columns(*(wider(array, 0) for array in state.columns)),
             map=wider(state.map, 0),
+            recent=state.recent._replace(map=wider(state.recent.map, 0)),
             importances=wider(state.importances, 0),
             kept=state.kept._replace(x=wider(state.kept.x, 1)),
             metrics=metrics,
         )
+
+    def with_outputs(self, state: AutoState, K: int) -> AutoState:
+        """With more classes, which no row so far has had."""
+        known, parts, recent = len(state.mean), state.parts, state.recent
         if known == K:
             return state
-        parts, sums = state.parts, state.sums
         cells = parts.cells
         if len(cells):
             cells = fewer_cells(cells, min(cells.shape[1], self.n_cells(K)))
@@ -302,112 +360,242 @@ class Auto(Algorithm):
             averages=longer(parts.averages, 1, K, -1.0),
             cells=longer(cells, 2, K),
         )
-        sums = for_outputs(sums, K)
-        weights = longer(state.weights, 0, K)
+        sums, weights = for_outputs(state.sums, K), longer(state.weights, 0, K)
+        b = np.concatenate([recent.b, np.repeat(-recent.total[:, None], K - known, axis=1)], axis=1)
+        waiting_y = np.hstack([recent.waiting_y, np.repeat(-np.abs(recent.waiting_y[:, :1]), K - known, axis=1)])
+        recent = recent._replace(b=b, waiting_y=waiting_y, weights=longer(recent.weights, 1, K))
         if state.t >= FIRST:
             weights[known:] = solved(sums.A + sums.newer, sums.b[known:], float(state.ridge))
-        return state._replace(parts=parts, sums=sums, weights=weights, mean=longer(state.mean, 0, K, -1.0))
+            for i in range(len(RATES)):
+                forgetting.solve(recent, i)
+        shown = none_shown(N_PARTS, K, parts.lms.dtype)
+        changed = state._replace(parts=parts, sums=sums, weights=weights, recent=recent, shown=shown)
+        return begun_anew(changed._replace(mean=longer(state.mean, 0, K, -1.0)))
 
     def split(self, state: AutoState, shape: Shape) -> AutoState:
-        halves: AutoState = super().split(state, shape)
-        parts, sums = halves.parts, halves.sums
+        one, two = (self.empty(shape._replace(n_outputs=K), built_row(int(state.t))) for K in (1, 2))
+        halves = split(state, one, two)
+        parts, sums, recent = halves.parts, halves.sums, halves.recent
         parts = parts._replace(lms=2 * parts.lms, averages=2 * parts.averages, cells=2 * parts.cells)
-        return halves._replace(
-            weights=2 * halves.weights,
-            mean=2 * halves.mean,
-            parts=parts,
-            sums=sums._replace(b=2 * sums.b, waiting_y=2 * sums.waiting_y),
-            kept=halves.kept._replace(targets=(halves.kept.targets + 1.0) / 2.0),
+        recent = recent._replace(b=2 * recent.b, weights=2 * recent.weights, waiting_y=2 * recent.waiting_y)
+        b, waiting_y, weights = (np.concatenate([-a[:1], a[:1]]) for a in (sums.b, sums.waiting_y.T, state.weights))
+        return begun_anew(
+            halves._replace(
+                weights=weights,
+                mean=2 * halves.mean,
+                parts=parts,
+                recent=recent,
+                sums=sums._replace(b=b, waiting_y=np.ascontiguousarray(waiting_y.T)),
+                kept=halves.kept._replace(targets=(halves.kept.targets + 1.0) / 2.0),
+                shown=none_shown(N_PARTS, 2, parts.lms.dtype),
+            )
         )
 
+    # Models of one map.
+
     def merge(self, record: Any, state: AutoState, other: AutoState, weight: float) -> AutoState:
-        """What rows tell the ridge adds up; the other parts are averaged."""
-        if not np.array_equal(state.map, other.map):
-            raise ValueError(
-                f"These learners have settled on different first rows. Have one learn the first {LAST:,} rows, save "
-                "it, and begin every other from its file."
-            )
+        """What rows tell least squares adds up; the other parts are averaged."""
+        require_one_map(state, other)
 
         def mean(mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
             return ((1.0 - weight) * mine + weight * theirs).astype(mine.dtype)
 
-        sums = of_both(*(with_waiting(copied(one.sums)) for one in (state, other)))
+        sums, recents = [], []
+        for one in (state, other):
+            sums.append(with_waiting(copied(one.sums)))
+            recents.append(copied(one.recent))
+            forgetting.add_waiting(recents[-1])
         scale = state.scale.copy()
         scale[2:] = min(scale[2], other.scale[2]), max(scale[3], other.scale[3])
-        parts = Parts(*(mean(*pair) for pair in zip(state.parts, other.parts, strict=True)))
-        merged = state._replace(parts=parts, sums=sums, t=state.t + other.t, scale=scale)
-        return self.after(self.solved(merged), solves=True)
+        merged = state._replace(
+            sums=of_both(*sums),
+            recent=forgetting.of_both(*recents),
+            parts=Parts(*(mean(*pair) for pair in zip(state.parts, other.parts, strict=True))),
+            noise=mean(state.noise, other.noise),
+            link=mean(state.link, other.link),
+            t=state.t + other.t,
+            scale=scale,
+        )
+        return self.after(begun_anew(self.solved(merged)))
+
+    def unmerge(self, record: Any, state: AutoState, other: AutoState) -> AutoState:
+        """Without what the other's rows tell least squares; the other parts keep what they learned of them."""
+        require_one_map(state, other)
+        sums = without(*(with_waiting(copied(one.sums)) for one in (state, other)))
+        recent = copied(state.recent)
+        forgetting.add_waiting(recent)
+        rest = state._replace(sums=sums, recent=recent, t=np.maximum(state.t - other.t, LAST + PIECE))
+        return self.after(begun_anew(self.solved(rest)))
 
     # What is done after fixed rows.
 
     def prepare(self, record: AutoRecord, state: AutoState) -> AutoState:
         t = int(state.t)
-        if t < state.due[1]:
+        if t < state.due[2]:
             return state
-        state = state._replace(sums=with_waiting(state.sums))
-        if t == settling_row(t):
-            return self.after(self.settled(record, state, t), solves=True)
-        if t == state.due[0]:
-            return self.after(self.solved(state), solves=True)
-        return self.after(state, solves=False)
+        with one_blas_thread():
+            if built_row(t - 1) == LAST:
+                self.hand_over(state, t)
+            else:
+                state = self.settling(record, state, t)
+            if t % PIECE == 0 and built_row(t - 1) == built_row(t):
+                forgetting.add_waiting(state.recent)
+                if t // PIECE % 2 == 0:
+                    forgetting.solve(state.recent, t // (2 * PIECE) % len(RATES))
+        return state
 
-    def after(self, state: AutoState, *, solves: bool) -> AutoState:
+    def settling(self, record: AutoRecord, state: AutoState, t: int) -> AutoState:
+        """The state after a row at which something is due, while rows are kept."""
+        sums = with_waiting(state.sums)
+        state = state._replace(sums=sums)
+        if t == settling_row(t):
+            metrics = self.searched(record, state, t)
+            state = state._replace(metrics=metrics, due=np.array([NEVER, building_row(t), t]))
+        if t == state.due[1]:
+            state = self.built(record, state)
+            return self.after(state._replace(due=np.array([t, NEVER, t])))
+        if t >= state.due[0]:
+            return self.after(self.solved(state, state.weights.dtype.type))
+        return self.after(state)
+
+    def hand_over(self, state: AutoState, t: int) -> None:
+        """Rows that wait, and the next step towards a solution, become what is to be done beside the stream."""
+        beside, due = state.beside, state.due
+        progress = int(beside.progress)
+        if progress == SOLVED:
+            state.weights[...] = beside.gradual.weights
+            due[0], progress = t + min(LONGEST, t // GROWTH), IDLE
+        if beside.gradual.failed != 0:
+            state.ridge[()] *= 10.0
+            beside.gradual.failed[()] = 0
+            progress = 1
+        if progress == IDLE and t >= due[0]:
+            progress = 0
+        n = int(state.sums.n_waiting) if t % (PIECE * share_of(t)) == 0 else 0
+        if n > 0:
+            beside.rows[:n], beside.targets[:n] = state.sums.waiting[:n], state.sums.waiting_y[:n]
+            state.sums.n_waiting[()] = 0
+        beside.todo[:] = n, max(progress, IDLE)
+        if progress >= 0:
+            progress = progress + 1 if progress + 1 < n_steps(state.weights.shape[1]) else SOLVED
+        beside.progress[()] = progress
+        due[2] = (t // PIECE + 1) * PIECE
+
+    def work_beside(self, state: AutoState) -> Callable[[], None] | None:
+        n, i = (int(count) for count in state.beside.todo)
+        if n == 0 and i == IDLE:
+            return None
+        state.beside.todo[:] = 0, IDLE
+        sums, beside, ridge = state.sums, state.beside, float(state.ridge)
+
+        def work() -> None:
+            with one_blas_thread():
+                if n > 0:
+                    add_rows(sums, beside.rows[:n], beside.targets[:n])
+                if i >= 0:
+                    take_step(beside.gradual, sums, ridge, i)
+
+        return work
+
+    def after(self, state: AutoState) -> AutoState:
         """With the rows that are due next."""
         t = int(state.t)
-        solve = t + max(FIRST, min(LONGEST, t // GROWTH)) if solves else int(state.due[0])
-        settled, piece = settling_row(t), PIECE * share_of(t)
-        build = NEVER if settled == LAST else 2 * settled
-        return state._replace(due=np.array([solve, min(solve, build, (t // piece + 1) * piece)]))
+        solve, build = int(state.due[0]), int(state.due[1])
+        if solve <= t:
+            solve = t + (max(FIRST, t // EARLY) if t < STAGED else min(LONGEST, t // GROWTH))
+        if build <= t or build == NEVER:
+            build = NEVER if built_row(t) == LAST else max(FIRST, 2 * settling_row(t))
+        due = (t // PIECE + 1) * PIECE
+        return state._replace(due=np.array([solve, build, due if built_row(t) == LAST else min(solve, build, due)]))
 
-    def solved(self, state: AutoState) -> AutoState:
-        return state._replace(weights=solution(state.sums, float(state.ridge)).astype(state.weights.dtype))
+    def solved(self, state: AutoState, dtype: Any = np.float64) -> AutoState:
+        weights = solution(state.sums, float(state.ridge), dtype).astype(state.weights.dtype)
+        return state._replace(weights=weights, due=np.array([int(state.t), *state.due[1:]]))
 
-    def settled(self, record: AutoRecord, state: AutoState, N: int) -> AutoState:
-        """With a new map, on which the parts learn the rows so far."""
-        (d, _), K, dtype, seed = state.map.shape, len(state.weights), state.map.dtype, int(state.seed)
+    def searched(self, record: AutoRecord, state: AutoState, N: int) -> Metrics:
+        """The metric, width and ridge that are best after N rows."""
+        if N == FIRST:
+            return state.metrics
+        d, dtype, seed = len(state.map), state.map.dtype, int(state.seed)
         X, targets, share = state.kept.x[:N].astype(np.float64), state.kept.targets[:N], state.kept.weights[:N]
-        scale = state.scale.copy()
-        if record.task == _REGRESSION:
-            scale[:2] = targets.mean(), targets.std() + 1e-12
-        Y = outputs_of(record.task, targets, scale, K).astype(dtype)
+        Y = outputs_of(record.task, targets, scale_of(record.task, targets, state.scale), len(state.mean)).astype(dtype)
         columns = columns_of(X)
-        V = standardised(columns, X, dtype)
         first = max(0, N - NEWEST) // 3 * 3
         omega = self.omega(d, since(SIZES[self.size].searched, N) // 2, seed)
-        search = Search(V[first:], Y[first:], share[first:], omega, classes=record.task != _REGRESSION)
-        fit, metric, metrics = settle(search, state.metrics, columns, N, self.first_width(d))
+        V = standardised(columns, X[first:], dtype)
+        search = Search(V, Y[first:], share[first:], omega, classes=record.task != _REGRESSION)
+        return settle(search, state.metrics, columns, N, self.first_width(d))
+
+    def built(self, record: AutoRecord, state: AutoState) -> AutoState:
+        """With the map that was found, on which all parts learn the rows so far."""
+        t, d, K, seed = int(state.t), len(state.map), len(state.mean), int(state.seed)
+        dtype, N, metrics = state.map.dtype, settling_row(t), state.metrics
+        X, targets, share = state.kept.x[:t].astype(np.float64), state.kept.targets[:t], state.kept.weights[:t]
+        columns, scale = columns_of(X[:N]), scale_of(record.task, targets, state.scale)
+        V, Y = standardised(columns, X, dtype), outputs_of(record.task, targets, scale, K).astype(dtype)
 
         new = self.empty(Shape(d, K, seed, dtype), N)
-        omega = self.omega(d, new.map.shape[1], seed)
-        U = stretched(metric, fit.width, omega, int((columns.scale > 0).sum())).astype(dtype)
-        Z, root = lifted(V, U), np.sqrt(share).astype(dtype)[:, None]
-        rows = Z * root if (share != 1).any() else Z
-        A, b = products(rows).astype(np.float64), ((root * Y).T @ rows).astype(np.float64)
-        sums = new.sums._replace(A=A, b=b, total=(root[:, 0] @ rows).astype(np.float64))
-        n, known = min(N, REFIT if N < LAST else N), ("averages", "A", "b")
-        parts = new.parts._replace(**{name: getattr(state.parts, name).copy() for name in known})
-        weights = solved(A, b, fit.ridge).astype(dtype)
-        again = Z[-n:], V[-n:] @ U, Y[-n:].astype(np.float64), share[-n:], (new.pick, new.offset)
-        learn_again(record, parts, weights, *again, np.zeros((N_PARTS, K)), np.zeros(len(new.pick), np.int32))
+        n_varying, omega = int((columns.scale > 0).sum()), self.omega(d, new.map.shape[1], seed)
+        U = stretched(metrics.metric, metrics.width, omega, n_varying).astype(dtype)
+        heads = np.zeros((t, len(new.weights)), dtype)
+        heads[:, :K] = Y
+        if record.task == _REGRESSION:
+            heads[:, 1] = state.kept.errors[:t] / scale[1]
+        P = directions(d, new.recent.map.shape[1], seed + 1)
+        if N >= TRENDS:
+            P[trending(columns, X)] = 0.0
+        recent = new.recent._replace(map=stretched(np.ones(d), forgetting.WIDTH, P, n_varying).astype(dtype))
+        sums, root, parts = new.sums, np.sqrt(share).astype(dtype)[:, None], new.parts
+        steps = record.steps, Given(new.weights, recent.weights), parts, new.tables
+        room = np.zeros((N_PARTS, K)), np.zeros(len(new.tables.pick), np.int32)
+        for first in range(0, t, BLOCK):
+            some = slice(first, min(t, first + BLOCK))
+            projected = V[some] @ U
+            Z, plain = lifted(V[some], U), lifted(V[some], recent.map)
+            add_rows(sums, root[some] * Z, root[some] * heads[some])
+            forgetting.add(recent, root[some] * plain, root[some] * Y[some])
+            n = some.stop - max(first, t - REFIT if N < LAST else 0)
+            if n > 0:
+                again = Z[-n:], plain[-n:], projected[-n:]
+                learn_again(*steps, again, Y[some][-n:].astype(np.float64), share[some][-n:], *room)
+        weights = solution(sums, float(metrics.ridge), dtype.type).astype(dtype)
+        for i in range(len(RATES)):
+            forgetting.solve(recent, i)
         for mine, theirs in zip(new.kept, state.kept, strict=True):
-            mine[:N] = theirs[: len(mine)]
-        squares = np.where(columns.scale > 0, metric**2 if metric.ndim == 1 else (metric * metric).sum(axis=0), 0.0)
+            mine[: min(t, len(mine))] = theirs[: min(t, len(mine))]
+        T = metrics.metric
+        squares = np.where(columns.scale > 0, T**2 if T.ndim == 1 else (T * T).sum(axis=0), 0.0)
         return new._replace(
             columns=columns,
             map=U,
             weights=weights,
-            ridge=np.array(fit.ridge),
-            parts=parts._replace(**{name: getattr(state.parts, name) for name in known}),
+            ridge=metrics.ridge.copy(),
+            recent=recent,
+            parts=parts._replace(**{name: getattr(state.parts, name) for name in ("averages", "A", "b")}),
             sums=sums,
             t=state.t,
             mean=state.mean,
             scale=scale,
+            noise=state.noise * [state.scale[1] / scale[1], 1.0],
+            link=state.link,
             importances=squares / max(squares.sum(), 1e-300),
             metrics=metrics,
+            shown=state.shown,
         )
 
     def omega(self, d: int, n: int, seed: int) -> np.ndarray:
         return directions(d, n, seed) * type(self.kernel)(**self.kernel.get_params() | {"gamma": 0.5}).scales(seed, n)
+
+
+def building_row(N: int) -> int:
+    """The row after which the map is used that was found at N."""
+    return N if N < STAGED else N + PIECE
+
+
+def built_row(t: int) -> int:
+    """The settling whose map is in use after t rows; 0: none."""
+    N = settling_row(t)
+    return N if t >= building_row(N) else N // 2
 
 
 def share_of(t: int) -> int:
@@ -422,11 +610,45 @@ def longer(array: np.ndarray, axis: int, n: int, fill: float = 0.0) -> np.ndarra
     return np.concatenate([array, np.full(shape, fill, array.dtype)], axis=axis)
 
 
+def begun_anew(state: AutoState) -> AutoState:
+    """A state whose sums have changed: what was begun towards a solution is let go."""
+    over = len(state.beside.rows) > 0
+    heads, D = state.weights.shape
+    return state._replace(beside=nothing_to_do(D, heads, state.map.dtype, over=over))
+
+
+def nothing_to_do(length: int, heads: int, dtype: Any, *, over: bool) -> Beside:
+    """over: all is settled; before, there is no room for anything."""
+    room, D = (PIECE, length) if over else (0, 0)
+    handed = np.zeros((room, D), dtype), np.zeros((room, heads), dtype)
+    return Beside(handed[0], handed[1], nothing_begun(D, heads), np.array(IDLE), np.array([0, IDLE]))
+
+
+def require_one_map(state: AutoState, other: AutoState) -> None:
+    if not np.array_equal(state.map, other.map):
+        raise ValueError(
+            f"These learners have settled on different first rows. Have one learn the first {LAST + PIECE:,} rows, "
+            "save it, and begin every other from its file."
+        )
+
+
+def scale_of(task: int, targets: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """(4,) the scale of a regression's targets, of which the limits are known."""
+    if task != _REGRESSION:
+        return scale.copy()
+    return np.array([targets.mean(), targets.std() + 1e-12, *scale[2:]])
+
+
 def outputs_of(task: int, targets: np.ndarray, scale: np.ndarray, K: int) -> np.ndarray:
     """(n, K): what each output is to say, +-1 or a standardised value."""
     if task == _MULTICLASS:
         return np.where(np.arange(K) == targets[:, None], 1.0, -1.0)
     return targets[:, None] if task == _BINARY else ((targets - scale[0]) / scale[1])[:, None]
+
+
+def expected_size(mean: float, size: np.ndarray) -> np.ndarray:
+    """How large an error is to be expected where the ridge says `size`."""
+    return np.maximum(size, 0.1 * mean + 1e-12)
 
 
 def _sincos_rows(projected, n, z):
@@ -466,103 +688,45 @@ def _(record, state, scratch, block, start, stop):
     rows = scratch.indptr, scratch.indices, scratch.values
     call_for_effect(record.multiply, 1, rows[0], rows[1], rows[2], 0, n, state.map, scratch.projected)
     call_for_effect(record.sincos, scratch.projected, n, scratch.z)
-    cells = state.parts.cells
+    call_for_effect(record.multiply, 1, rows[0], rows[1], rows[2], 0, n, state.recent.map, scratch.plainly)
+    call_for_effect(record.sincos, scratch.plainly, n, scratch.plain)
+    cells, tables, inverse = state.parts.cells, state.tables, record.steps.inverse
     if cells.shape[0] > 0:
         for i in range(n):
-            find_cells(scratch.projected[i], state.pick, state.offset, record.inverse, cells.shape[1], scratch.codes[i])
+            find_cells(scratch.projected[i], tables.pick, tables.offset, inverse, cells.shape[1], scratch.codes[i])
 
 
 @inlined
-def say(record, weights, parts, z, codes, e):
-    """e = what each part says of a row; the hinge learners what they compare, see `squash`."""
-    last, n_lms, n_averages = e.shape[0] - 1, record.lms.shape[0], record.averages.shape[0]
-    for k in range(e.shape[1]):
-        ridge = np.float64(dot(weights[k], z))
-        e[0, k] = ridge if record.task == _REGRESSION else min(max(ridge, -CLIP), CLIP)
-        for q in range(n_lms):
-            e[1 + q, k] = dot(parts.lms[q, k], z)
-        for q in range(record.hinge.shape[0]):
-            e[1 + n_lms + q, k] = dot(parts.hinge[q, k], z)
-        for q in range(n_averages):
-            e[last - n_averages + q, k] = parts.averages[q, k]
-        e[last, k] = sum_cells(parts.cells, codes, k)
-
-
-@inlined
-def squash(record, part, score):
-    """What the stack hears of a part's score: of the hinge learners something between -1 and 1."""
-    q = part - 1 - record.lms.shape[0]
-    return math.tanh(score / record.hinge[q]) if q >= 0 and q < record.hinge.shape[0] else score
+def given_of(state):
+    return Given(state.weights, state.recent.weights)
 
 
 @evaluate.register(AutoRecord)
 def _(record, state, scratch, x, scores):
-    e, w = scratch.e, scratch.w
+    e, w, f, given = scratch.e, scratch.w, scratch.f, given_of(state)
     if state.t[()] < FIRST:
         for k in range(scores.shape[0]):
             scores[k] = state.mean[k]
         return
-    say(record, state.weights, state.parts, scratch.z[x.place], scratch.codes[x.place], e)
+    say(record.steps, given, state.parts, scratch.z[x.place], scratch.plain[x.place], scratch.codes[x.place], e)
     stack_weights(state.parts.A, state.parts.b, scratch.factor, w)
     for k in range(scores.shape[0]):
-        f = 0.0
+        f[k] = 0.0
         for i in range(w.shape[0]):
-            f += w[i] * squash(record, i, e[i, k])
+            f[k] += w[i] * squashed(record.steps, given, i, e[i, k])
+        scores[k] = f[k]
         if record.task == _REGRESSION:
-            f = min(max(state.scale[0] + state.scale[1] * f, state.scale[2]), state.scale[3])
-        scores[k] = f
+            scores[k] = min(max(state.scale[0] + state.scale[1] * f[k], state.scale[2]), state.scale[3])
 
 
-@inlined
-def add_row(w, amount, z):
-    c = z.dtype.type(amount)
-    for j in range(z.shape[0]):
-        w[j] += c * z[j]
-
-
-@inlined
-def learn_parts(record, parts, z, codes, e, y, weight):
-    """All parts but the ridge, and the stack, learn a row. Requires: e as `say` left it; it is squashed."""
-    K, n_lms, last = e.shape[1], record.lms.shape[0], e.shape[0] - 1
-    step = min(weight, 1.0)
-    right = 0
-    for k in range(K):
-        if y[k] > 0:
-            right = k
-    for q in range(record.hinge.shape[0]):
-        i, length = 1 + n_lms + q, weight * record.hinge[q]
-        if K == 1:
-            if y[0] * e[i, 0] < 1.0:
-                add_row(parts.hinge[q, 0], length * y[0], z)
-        else:
-            rival = 1 if right == 0 else 0
-            for k in range(K):
-                if k != right and e[i, k] > e[i, rival]:
-                    rival = k
-            if e[i, right] - e[i, rival] < 1.0:
-                add_row(parts.hinge[q, right], length, z)
-                add_row(parts.hinge[q, rival], -length, z)
-        for k in range(K):
-            e[i, k] = squash(record, i, e[i, k])
-    learn_stack(parts.A, parts.b, e, y, weight)
-    for k in range(K):
-        if parts.cells.shape[0] > 0:
-            add_to_cells(parts.cells, codes, k, step * (y[k] - e[last, k]))
-        for q in range(n_lms):
-            add_row(parts.lms[q, k], step * record.lms[q] * (y[k] - e[1 + q, k]), z)
-        for q in range(record.averages.shape[0]):
-            parts.averages[q, k] += step * (1.0 - record.averages[q]) * (y[k] - parts.averages[q, k])
-
-
-@compiled
-def learn_again(record, parts, weights, Z, projected, Y, share, tables, e, codes):
-    """The parts learn rows that they know, with a new map; e and codes are room for what is found of a row."""
-    pick, offset = tables
-    for i in range(Z.shape[0]):
-        if parts.cells.shape[0] > 0:
-            find_cells(projected[i], pick, offset, record.inverse, parts.cells.shape[1], codes)
-        say(record, weights, parts, Z[i], codes, e)
-        learn_parts(record, parts, Z[i], codes, e, Y[i], share[i])
+@remember.register(AutoRecord)
+def _(record, state, scratch, x):
+    e, given = scratch.e, given_of(state)
+    if state.t[()] >= FIRST:
+        for i in range(e.shape[0]):
+            for k in range(e.shape[1]):
+                e[i, k] = squashed(record.steps, given, i, e[i, k])
+        keep_said(state.shown, x, e)
 
 
 @inlined
@@ -573,6 +737,43 @@ def stands_for(t):
     return share if t % share == np.int64((word >> np.uint64(40)) & np.uint64(share - 1)) else 0
 
 
+@inlined
+def learn_noise(state, z, error, weight):
+    """How large errors are, and their squares over what was expected of them."""
+    noise = state.noise
+    rate = min(weight, 1.0) * max(0.001, 1.0 / (state.t[()] + 1))
+    expected = max(np.float64(dot(state.weights[1], z)), 0.1 * noise[0] + 1e-12)
+    noise[1] += rate * (min((error / expected) ** 2, 100.0) - noise[1])
+    noise[0] += rate * (error - noise[0])
+
+
+@inlined
+def learn_lifted(record, state, scratch, x, y, weight):
+    """All parts learn a row that was lifted and evaluated."""
+    z, codes, e, f, w = scratch.z[x.place], scratch.codes[x.place], scratch.e, scratch.f, scratch.w
+    parts, given, t, K = state.parts, given_of(state), state.t[()], scratch.e.shape[1]
+    learn_parts(record.steps, given, parts, z, codes, e, y[:K], weight)
+    if state.shown.n[()] > 0:
+        take_said(state.shown, x, e)
+        for k in range(K):
+            f[k] = 0.0
+            for i in range(w.shape[0]):
+                f[k] += w[i] * e[i, k]
+    learn_stack(parts.A, parts.b, e, y[:K], weight)
+    if record.task == _REGRESSION:
+        y[1] = abs(y[0] - f[0])
+        learn_noise(state, z, y[1], weight)
+    else:
+        right = 0
+        for k in range(K):
+            if y[k] > 0:
+                right = k if K > 1 else 1
+        learn_link(state.link, f, right, weight)
+    wait(state.recent, scratch.plain[x.place], y[:K], weight)
+    if stands_for(t) > 0:
+        wait(state.sums, z, y, weight * stands_for(t))
+
+
 @step.register(AutoRecord)
 def _(record, state, scratch, x, target, weight, scores):
     t, y, kept, scale = state.t[()], scratch.y, state.kept, state.scale
@@ -581,19 +782,17 @@ def _(record, state, scratch, x, target, weight, scores):
             y[k] = 1.0 if k == target else -1.0
     else:
         y[0] = target if record.task == _BINARY else (target - scale[0]) / scale[1]
-    if record.task == _REGRESSION:
-        scale[2], scale[3] = (target, target) if t == 0 else (min(scale[2], target), max(scale[3], target))
     if t < kept.x.shape[0]:
         spread_out(x.indices, x.values, kept.x[t])
         kept.targets[t], kept.weights[t] = target, weight
+        kept.errors[t] = abs(target - scores[0]) if record.task == _REGRESSION and t > 0 else 0.0
+    if record.task == _REGRESSION:
+        scale[2], scale[3] = (target, target) if t == 0 else (min(scale[2], target), max(scale[3], target))
     if t >= FIRST:
-        z = scratch.z[x.place]
-        learn_parts(record, state.parts, z, scratch.codes[x.place], scratch.e, y, weight)
-        if stands_for(t) > 0:
-            wait(state.sums, z, y, weight * stands_for(t))
+        learn_lifted(record, state, scratch, x, y, weight)
     else:
-        for k in range(y.shape[0]):
+        for k in range(state.mean.shape[0]):
             state.mean[k] += (y[k] - state.mean[k]) / (t + 1)
     state.t[()] = t + 1
-    scratch.common.halt[()] = t + 1 >= state.due[1]
+    scratch.common.halt[()] = t + 1 >= state.due[2]
     return slope(record.loss, target, scores, scratch.common.slope)

@@ -336,7 +336,7 @@ class Ridge(FeatureAlgorithm):
 
     # How sure it is.
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+    def probabilities(self, state: Any, scores: np.ndarray) -> np.ndarray:
         return chances(scores)
 
     def deviations(self, record: Any, state: RidgeState, chunks: Iterator[Chunk]) -> np.ndarray:

@@ -1,7 +1,7 @@
 """How a block of rows goes through an algorithm: the contract, the one loop, threads, states and their files."""
 
 from .contract import Algorithm, Chunk, Common, Shape, common
-from .loop import Examples, evaluate, learn_rows, lift, score_rows, step
+from .loop import Examples, evaluate, learn_rows, lift, remember, score_rows, step
 
 __all__ = [
     "Algorithm",
@@ -13,6 +13,7 @@ __all__ = [
     "evaluate",
     "learn_rows",
     "lift",
+    "remember",
     "score_rows",
     "step",
 ]

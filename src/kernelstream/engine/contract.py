@@ -6,7 +6,7 @@ at fixed row numbers, however the stream is cut, and a model file holds what wai
 averaging, and a sample weight scales what a row tells instead of a step: they say so in `exempt`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -68,6 +68,7 @@ class Algorithm(Parameters):
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
     models_probabilities: ClassVar[bool] = False  # whatever its loss, by `probabilities`
     models_deviations: ClassVar[bool] = False  # by `deviations`
+    remembers: ClassVar[bool] = False  # something of rows that are shown before their labels come, by `remember`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
 
     def losses(self, task: str) -> tuple[str, ...]:
@@ -95,7 +96,8 @@ class Algorithm(Parameters):
 
     def lowered(self, task: str, dtype: Any) -> Any:
         """`lower`, for a kernel whose numbers are finite in this precision; ValueError where they are not."""
-        self.kernel.require_finite(dtype)
+        if not self.kernel.depends_on_data:  # a learner may settle its kernel's width as a part of its state
+            self.kernel.require_finite(dtype)
         return self.lower(task, dtype)
 
     def init(self, shape: Shape) -> Any:
@@ -112,6 +114,12 @@ class Algorithm(Parameters):
         Ensures: what it does depends on the state alone, so that how often it is called changes nothing.
         """
         return state
+
+    def work_beside(self, state: Any) -> Callable[[], None] | None:
+        """What `prepare` has left to be done in place while more rows are learned, on arrays that no step reads; asked
+        for once after each `prepare`, and done before the next one, or before anybody else looks at the state.
+        """
+        return None
 
     def lifts_ahead(self, state: Any) -> bool:
         """Whether `lift` reads nothing that a step from this state may change: then it may run ahead of the steps, in
@@ -160,8 +168,8 @@ class Algorithm(Parameters):
         """All rows so far, with targets and weights, while the state keeps them: a merge has the other learn them."""
         return []
 
-    def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """The class probabilities that scores (n, K) stand for."""
+    def probabilities(self, state: Any, scores: np.ndarray) -> np.ndarray:
+        """The class probabilities that scores (n, K) stand for; the state is None before the first row."""
         raise NotImplementedError
 
     def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:

@@ -58,6 +58,13 @@ def step(record, state, scratch, x, target, weight, scores):
     """Learn from one example whose scores are known; return its loss."""
 
 
+def _remember(record, state, scratch, x):
+    """Keep what was found out about a row that is shown and whose label comes later; nothing, unless said."""
+
+
+remember = by_record(_remember, default=_remember)
+
+
 @by_record
 def lift_shown(shown, record, state, start, stop):
     """Lift the rows that are shown beside the rows start .. stop-1."""
@@ -88,6 +95,7 @@ def _(shown, record, state, t, place):
     # What evaluate might compute ahead for the rows behind it would not follow the steps between.
     x = alone(row_of(shown.block, t, place, shown.scratch.common.dense))
     evaluate(record, state, shown.scratch, x, shown.scores[t])
+    remember(record, state, shown.scratch, x)
 
 
 @compiled
@@ -128,3 +136,15 @@ def score_rows(record, state, scratch, block, scores, start, end):
         for t in range(first, stop):
             x = row_of(block, t, t - first, scratch.common.dense)
             evaluate(record, state, scratch, x, scores[t])
+
+
+@compiled
+def show_rows(record, state, scratch, block, scores, start, end):
+    """`score_rows` for rows whose labels come later: what an algorithm wants to know of them then, it keeps."""
+    for first in range(start, end, scratch.common.chunk):
+        stop = min(first + scratch.common.chunk, end)
+        lift(record, state, scratch, block, first, stop)
+        for t in range(first, stop):
+            x = row_of(block, t, t - first, scratch.common.dense)
+            evaluate(record, state, scratch, x, scores[t])
+            remember(record, state, scratch, x)

@@ -4,6 +4,7 @@ core and on several.
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..numerics.compile import direct
 from ..numerics.rows import Block, n_rows
 from . import cores
 from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
-from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows
+from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows, show_rows
 from .single import Single
 from .state import on_lines
 
@@ -22,6 +23,7 @@ class Sharing(NamedTuple):
 
     chunk: int = LONGEST_CHUNK  # most rows that are lifted together, a multiple of 4
     worth: Callable[[float, float, float], bool] = cores.worth
+    beside: bool = cores.DEFAULT_THREADS > 1  # whether work that can wait is done by a helper
 
 
 AS_IT_PAYS = Sharing()
@@ -35,24 +37,48 @@ class Runner:
         self.spec, self.task, self.shape, self.sharing = spec, task, shape, sharing
         self.record = spec.lowered(task, shape.dtype)
         self.reached = 0  # rows that the newest `learn` has learned from
+        self._working: Future[None] | None = None
+        self._work: Callable[[], None] = lambda: None
         self._adopt(state)
 
+    @property
+    def state(self) -> Any:
+        """The model, with nothing left to be done to it."""
+        self._finish()
+        return self._state
+
+    def _finish(self) -> None:
+        """Have done what is done beside the rows."""
+        working, self._working = self._working, None
+        if working is not None:
+            if working.cancel():  # no helper was free
+                self._work()
+            else:
+                working.result()
+
     def _adopt(self, state: Any) -> None:
-        self.state = on_lines(state)
+        self._state = on_lines(state)
+        self._late: Any = None
         self._scratches = [self.scratch()]
         self._halt = self._scratches[0].common.halt  # all of them share it
         self._spare: list[Any] = []
         self._singles: list[Single] = []
 
     def scratch(self) -> Any:
-        scratch = on_lines(self.spec.scratch(self.state, self.shape))
+        scratch = on_lines(self.spec.scratch(self._state, self.shape))
         return scratch._replace(common=scratch.common._replace(chunk=min(scratch.common.chunk, self.sharing.chunk)))
 
     def _ready(self) -> None:
         """Have the model prepared for more rows."""
         state = self.spec.prepare(self.record, self.state)
-        if state is not self.state:
+        if state is not self._state:
             self._adopt(state)
+        work = self.spec.work_beside(self._state)
+        if work is not None and self.sharing.beside:
+            self._work = work
+            self._working = cores.ask(work)
+        elif work is not None:
+            work()
 
     def grown(self, task: str, shape: Shape) -> "Runner":
         """The same function for more features or outputs; where a binary task has become one of several classes, one
@@ -73,7 +99,8 @@ class Runner:
         while self.reached < len(examples.targets):
             self._ready()
             if shown is not None:
-                examples = examples._replace(shown=Late(*shown, self.scratch()))
+                self._late = self._late or self.scratch()
+                examples = examples._replace(shown=Late(*shown, self._late))
             self._halt[()] = 0
             self._advance(examples, threads)
         self._ready()
@@ -126,32 +153,32 @@ class Runner:
         scratch, start, n = self._scratches[0], self.reached, len(examples.targets)
         chunks = (n - start) / scratch.common.chunk
         at_once = isinstance(examples.shown, AtOnce)
-        if threads > 1 and at_once and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self.state):
+        if threads > 1 and at_once and chunks >= cores.FEWEST_CHUNKS and self.spec.lifts_ahead(self._state):
             stop = start + scratch.common.chunk
             began = time.perf_counter()
-            learn_rows(self.record, self.state, scratch, examples, start, stop, LIFT)
+            learn_rows(self.record, self._state, scratch, examples, start, stop, LIFT)
             lifted = time.perf_counter()
-            self._note(learn_rows(self.record, self.state, scratch, examples, start, stop, LEARN))
+            self._note(learn_rows(self.record, self._state, scratch, examples, start, stop, LEARN))
             if self.reached != stop or self._halt[()]:
                 return
             start = stop
             if self.sharing.worth(lifted - began, time.perf_counter() - lifted, chunks):
                 self._learn_in_turn(examples, start, threads)
                 return
-        self._note(learn_rows(self.record, self.state, scratch, examples, start, n, BOTH))
+        self._note(learn_rows(self.record, self._state, scratch, examples, start, n, BOTH))
 
     def _learn_in_turn(self, examples: Examples, start: int, threads: int) -> None:
         while len(self._scratches) < threads:
             scratch = self.scratch()
             self._scratches.append(scratch._replace(common=scratch.common._replace(halt=self._halt)))
         n = len(examples.targets)
-        learn_chunk = direct(learn_rows, self.record, self.state, self._scratches[0], examples, start, n, BOTH)
+        learn_chunk = direct(learn_rows, self.record, self._state, self._scratches[0], examples, start, n, BOTH)
 
         def lift(scratch: Any, first: int, stop: int) -> None:
-            learn_chunk(self.record, self.state, scratch, examples, first, stop, LIFT)
+            learn_chunk(self.record, self._state, scratch, examples, first, stop, LIFT)
 
         def learn(scratch: Any, first: int, stop: int) -> bool:
-            self._note(learn_chunk(self.record, self.state, scratch, examples, first, stop, LEARN))
+            self._note(learn_chunk(self.record, self._state, scratch, examples, first, stop, LEARN))
             return self.reached == stop and not self._halt[()]
 
         cores.in_turn(lift, learn, self._scratches[:threads], start, n)
@@ -163,18 +190,23 @@ class Runner:
         if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
             start = scratch.common.chunk
             began = time.perf_counter()
-            score_rows(self.record, self.state, scratch, block, scores, 0, start)
+            score_rows(self.record, self._state, scratch, block, scores, 0, start)
             if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
                 self._score_in_pieces(block, scores, [scratch, *(self._spare_scratch() for _ in range(threads - 1))])
                 return
-        score_rows(self.record, self.state, scratch, block, scores, start, n)
+        score_rows(self.record, self._state, scratch, block, scores, start, n)
         self._spare.append(scratch)
+
+    def show(self, block: Block, scores: np.ndarray) -> None:
+        """`score` for rows whose labels come later."""
+        self._ready()
+        show_rows(self.record, self._state, self._scratches[0], block, scores, 0, len(scores))
 
     def _score_in_pieces(self, block: Block, scores: np.ndarray, scratches: list[Any]) -> None:
         """The rest of the rows, behind the first chunk."""
 
         def work(scratch: Any, start: int, stop: int) -> None:
-            score_rows(self.record, self.state, scratch, block, scores, start, stop)
+            score_rows(self.record, self._state, scratch, block, scores, start, stop)
 
         cores.in_pieces(work, scratches, scratches[0].common.chunk, len(scores))
         self._spare.extend(scratches)
@@ -185,7 +217,7 @@ class Runner:
         scores = np.zeros((n, self.shape.n_outputs), self.shape.dtype)
         for first in range(0, n, scratch.common.chunk):
             stop = min(first + scratch.common.chunk, n)
-            score_rows(self.record, self.state, scratch, block, scores, first, stop)
+            score_rows(self.record, self._state, scratch, block, scores, first, stop)
             yield Chunk(scratch, scores[first:stop])
         self._spare.append(scratch)
 

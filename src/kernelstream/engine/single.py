@@ -33,8 +33,8 @@ class Single:
         self.halt = scratch.common.halt
         block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
         examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
-        self._learning = runner.record, runner.state, scratch, examples, 0, 1, BOTH
-        self._scoring = runner.record, runner.state, scratch, block, self.scores, 0, 1
+        self._learning = runner.record, runner._state, scratch, examples, 0, 1, BOTH
+        self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1
         learn_rows(*self._learning[:-3], 0, 0, BOTH)
         score_rows(*self._scoring[:-2], 0, 0)
         self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)

@@ -81,7 +81,7 @@ class OwnModel(Model):
         self.learner.warm_up(late=late)
 
     def show(self, X: Matrix, kinds: Set[str]) -> Shown:
-        return self._shown(self.learner.scores(X), kinds)
+        return self._shown(self.learner.show(X), kinds)
 
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
         return self._shown(self.learner.learn(X, y), kinds)

@@ -1,5 +1,8 @@
 """Where arrays lie in memory, and how many threads NumPy's BLAS takes to them."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -29,6 +32,25 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_blas_thread() -> Any:
-    """A context in which NumPy's BLAS has one thread: more of them than idle cores make it many times slower."""
-    return _blas().limit(limits=1)
+_inside = 0
+_counting = threading.Lock()
+_before: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """A context in which NumPy's BLAS has one thread: more of them than idle cores make it many times slower, and a sum
+    could depend on how many there are. Several threads may be in it; the last one out puts back what was.
+    """
+    global _inside, _before
+    with _counting:
+        if _inside == 0:
+            _before = _blas().limit(limits=1)
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _counting:
+            _inside -= 1
+            if _inside == 0:
+                _before.restore_original_limits()

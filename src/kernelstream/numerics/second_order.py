@@ -54,18 +54,22 @@ def with_waiting(sums: Sums) -> Sums:
     """The rows that waited go into the sums, which change in place."""
     n = int(sums.n_waiting)
     if n > 0:
-        Z, Y = sums.waiting[:n], sums.waiting_y[:n]
-        add_products(sums.newer, Z)
-        sums.b[...] += Y.T @ Z
-        sums.total[...] += np.abs(Y[:, 0]) @ Z  # targets of classes are -1 and 1 times the root of a row's weight
+        add_rows(sums, sums.waiting[:n], sums.waiting_y[:n])
     return sums._replace(n_waiting=np.zeros((), np.int64))
 
 
-def solution(sums: Sums, ridge: float) -> np.ndarray:
+def add_rows(sums: Sums, Z: np.ndarray, Y: np.ndarray) -> None:
+    """Rows go into the sums, in place: z and targets, both times the root of the row's weight."""
+    add_products(sums.newer, Z)
+    sums.b[...] += Y.T @ Z
+    sums.total[...] += np.abs(Y[:, 0]) @ Z  # targets of classes are -1 and 1
+
+
+def solution(sums: Sums, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D); new rows are no longer kept apart."""
     sums.A[...] += sums.newer
     sums.newer[...] = 0
-    return solved(sums.A, sums.b, ridge)
+    return solved(sums.A, sums.b, ridge, dtype)
 
 
 def for_outputs(sums: Sums, n_outputs: int) -> Sums:
@@ -81,10 +85,10 @@ def of_both(mine: Sums, theirs: Sums) -> Sums:
     return mine._replace(**{name: getattr(mine, name) + getattr(theirs, name) for name in ("A", "newer", "b", "total")})
 
 
-def add_products(sums: np.ndarray, Z: np.ndarray) -> None:
-    """sums += Z'Z, its lower triangle, in Z's precision. Requires: rows of Z and of sums lie one after another."""
+def add_products(sums: np.ndarray, Z: np.ndarray, fade: float = 1.0) -> None:
+    """sums = fade * sums + Z'Z, its lower triangle, in Z's precision. Requires: both lie row after row."""
     syrk = ssyrk if Z.dtype == np.float32 else dsyrk
-    syrk(1.0, Z.T, beta=1.0, c=sums.T, overwrite_c=1)
+    syrk(1.0, Z.T, beta=fade, c=sums.T, overwrite_c=1)
 
 
 def products(Z: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ LEAST = 1e-3  # of the mean eigenvalue of M is added to all
 GRADIENTS = 1e9  # about as many products are spent on the gradients of a metric
 DIAGONAL, FULL = 0, 1
 FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at all, a metric, for the last time
+TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
 ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
@@ -37,12 +38,13 @@ class Size(NamedTuple):
     used: tuple[tuple[int, int], ...]
     tables: int
     cells: int  # of a table; a power of two
+    recent: int  # features of least squares that forgets
 
 
 SIZES = {
-    "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12),
-    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14),
-    "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16),
+    "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12, 64),
+    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14, 256),
+    "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16, 256),
 }
 
 
@@ -96,6 +98,16 @@ def as_they_came(columns: Columns) -> np.ndarray:
     return deviation / math.sqrt((present**2).mean()) if len(present) else deviation
 
 
+def trending(columns: Columns, X: np.ndarray) -> np.ndarray:
+    """(d,) whether a column goes where it never was, as a date or a row number does: most of the newest quarter of the
+    rows lies outside the range of the others. What is learned of such values tells nothing of those to come.
+    """
+    n = len(X) - len(X) // 4
+    low, high = np.quantile(X[:n], (0.01, 0.99), axis=0)
+    outside = ((X[n:] < low) | (X[n:] > high)).mean(axis=0)
+    return (outside > TREND) & (columns.scale > 0)
+
+
 def directions(width: int, n: int, seed: int) -> np.ndarray:
     """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors."""
     rng, parts = np.random.default_rng(seed), []
@@ -140,21 +152,22 @@ class Search:
     """Metrics, widths and ridges on some rows: V standardised (n, d), Y targets (n, K), shares (n,)."""
 
     def __init__(self, V: np.ndarray, Y: np.ndarray, share: np.ndarray, omega: np.ndarray, *, classes: bool):
+        judges = np.arange(len(V)) % 3 == 2
+        order = np.argsort(judges, kind="stable")  # those that judge come last
         self.omega, self.classes, self.n_varying = omega, classes, int((V != 0).any(axis=0).sum())
-        self.V, self.Y, self.root = V, Y, np.sqrt(share).astype(V.dtype)[:, None]
-        self.learned = np.arange(len(V)) % 3 != 2
-        self.judging, self.share = Y[~self.learned], share[~self.learned]
+        self.V, self.n_known = V[order], int((~judges).sum())
+        self.known, self.judging, self.share = Y[~judges], Y[judges], share[judges]
+        self.root = np.sqrt(share[~judges]).astype(V.dtype)[:, None]
         self.n_gradients = int(
             np.clip(GRADIENTS / (Y.shape[1] * V.shape[1] * (V.shape[1] + 2 * omega.shape[1])), 256, 1500)
         )
 
     def fit(self, metric: np.ndarray, width: float) -> Fit:
         Z = lifted(self.V, self.map(metric, width))
-        known, root = Z[self.learned], self.root[self.learned]
-        if (root != 1).any():
-            known = known * root
-        unseen, best = Z[~self.learned], None
-        for ridge, weights in least_squares(known, root * self.Y[self.learned], RIDGES):
+        known, unseen, best = Z[: self.n_known], Z[self.n_known :], None
+        if (self.root != 1).any():
+            known = known * self.root
+        for ridge, weights in least_squares(known, self.root * self.known, RIDGES):
             loss = self.loss(unseen @ weights.T)
             if best is None or loss < best.loss:
                 best = Fit(loss, ridge, weights, metric, width)
@@ -187,9 +200,10 @@ class Search:
                 break
         return best
 
-    def learned_metric(self, kind: int, fit: Fit, metric: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """M^(1/2) of trace d: of the gradients of fit's function, under `metric`, at the last of these rows."""
-        V, U, half = V[-self.n_gradients :], self.map(metric, fit.width).astype(V.dtype), self.omega.shape[1]
+    def learned_metric(self, kind: int, fit: Fit) -> np.ndarray:
+        """M^(1/2) of trace d: of the gradients of fit's function at the newest of the rows learned from."""
+        V, U = self.V[max(0, self.n_known - self.n_gradients) : self.n_known], self.map(fit.metric, fit.width)
+        U, half = U.astype(V.dtype), self.omega.shape[1]
         Z = lifted(V, U)
         M = np.zeros(U.shape[0] if kind == DIAGONAL else (len(U), len(U)))
         for w in fit.weights:
@@ -203,32 +217,39 @@ class Search:
         values = np.maximum(values, 0.0) + LEAST * max(values.sum(), 1e-30) / d
         return np.asarray((vectors * np.sqrt(values * d / values.sum())) @ vectors.T)
 
-    def improved(self, kind: int, metric: np.ndarray, judged: np.ndarray, width: float) -> tuple[Fit, np.ndarray]:
-        """The best after some steps of the metric: `judged` follows the rows learned from, `metric` all of them."""
-        best = self.widened(self.fit(judged, width), 2.0)
+    def improved(self, kind: int, metric: np.ndarray, width: float) -> Fit:
+        """The best after some steps of the metric, each with the width that fits it."""
+        best = self.widened(self.fit(metric, width), 2.0)
         for gain in GAINS:
-            new = self.fit(self.learned_metric(kind, best, best.metric, self.V[self.learned]), best.width)
-            new = self.widened(new, 2.0)
+            new = self.widened(self.fit(self.learned_metric(kind, best), best.width), 2.0)
             if new.loss >= best.loss * gain:
                 break
-            Z = lifted(self.V, self.map(metric, best.width)) * self.root
-            ((_, weights),) = least_squares(Z, self.root * self.Y, (best.ridge,))
-            metric, best = self.learned_metric(kind, best._replace(weights=weights), metric, self.V), new
-        return best, metric
+            best = new
+        return best
 
 
 class Metrics(NamedTuple):
-    """Where the next search begins: for each kind the metric of all rows and that of the rows learned from."""
+    """What was found, and where the next search begins."""
 
-    diagonal: np.ndarray  # (2, d)
-    full: np.ndarray  # (2, d, d), or empty
+    diagonal: np.ndarray  # (d,)
+    full: np.ndarray  # (d, d), or empty
     widths: np.ndarray  # (2,) of DIAGONAL and FULL; 0: none, or given up
+    best: np.ndarray  # 0-d, which of them is used
+    ridge: np.ndarray  # 0-d
+
+    @property
+    def metric(self) -> np.ndarray:
+        return self.full if self.best == FULL else self.diagonal
+
+    @property
+    def width(self) -> float:
+        return float(self.widths[int(self.best)])
 
 
 def no_metrics(d: int, width: float, settled: int) -> Metrics:
     """Before any search; with the shapes that they have after settling at a row."""
-    full = d if FIRST_METRIC <= settled < LAST and d <= WIDEST_FULL else 0
-    return Metrics(np.ones((2, d)), np.zeros((2, full, full)), np.array([width, 0.0]))
+    full = d if settled >= FIRST_METRIC and d <= WIDEST_FULL else 0
+    return Metrics(np.ones(d), np.eye(full), np.array([width, 0.0]), np.array(DIAGONAL), np.array(RIDGES[1]))
 
 
 def settling_row(t: int) -> int:
@@ -236,28 +257,26 @@ def settling_row(t: int) -> int:
     return 0 if t < FIRST else min(LAST, 1 << (t.bit_length() - 1))
 
 
-def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: float) -> tuple[Fit, np.ndarray, Metrics]:
-    """The best fit after N rows, its metric from all rows, and where the next search begins."""
+def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: float) -> Metrics:
+    """What is best after N rows. Requires: N is a row at which things are settled, and not the first of them."""
     d = len(columns.scale)
-    if N == FIRST:
-        return Fit(0.0, RIDGES[1], np.zeros((0, 0)), np.ones(d), width), np.ones(d), metrics
     if N < FIRST_METRIC:
-        starts = [(metrics.diagonal[0], float(metrics.widths[0]))]
+        starts = [(metrics.diagonal, float(metrics.widths[DIAGONAL]))]
         if N < 64 or N == 128:
             starts = [(np.ones(d), width), (as_they_came(columns), width)]
         fit = min((search.widened(search.fit(*start), 4.0) for start in starts), key=lambda fit: fit.loss)
-        return fit, fit.metric, Metrics(np.stack([fit.metric] * 2), metrics.full, np.array([fit.width, 0.0]))
+        return metrics._replace(diagonal=fit.metric, widths=np.array([fit.width, 0.0]), ridge=np.array(fit.ridge))
+    begun = {DIAGONAL: metrics.diagonal, FULL: metrics.full}
+    widths = metrics.widths
     if N == FIRST_METRIC and d <= WIDEST_FULL:
-        start, c = metrics.diagonal[0], metrics.widths[0]
-        metrics = Metrics(metrics.diagonal, np.stack([np.diag(start)] * 2), np.array([c, c]))
-    found = {}
-    for kind, (metric, judged) in ((DIAGONAL, metrics.diagonal), (FULL, metrics.full)):
-        if metrics.widths[kind] > 0:
-            found[kind] = search.improved(kind, metric, judged, float(metrics.widths[kind]))
-    least = min(fit.loss for fit, _ in found.values())
-    going = {kind: end for kind, end in found.items() if N < ONE_KIND or end[0].loss <= WORSE * least}
-    fit, metric = min(going.values(), key=lambda end: end[0].loss)
-    widths = np.array([going[kind][0].width if kind in going else 0.0 for kind in (DIAGONAL, FULL)])
-    both = {kind: np.stack([metric, fit.metric]) for kind, (fit, metric) in going.items()}
-    full = np.zeros((2, 0, 0)) if N == LAST else both.get(FULL, metrics.full)
-    return fit, metric, Metrics(both.get(DIAGONAL, metrics.diagonal), full, widths)
+        begun[FULL], widths = np.diag(metrics.diagonal), np.repeat(widths[:1], 2)
+    found = {kind: search.improved(kind, begun[kind], float(widths[kind])) for kind in begun if widths[kind] > 0}
+    best = min(found, key=lambda kind: found[kind].loss)
+    kept = [kind for kind, fit in found.items() if N < ONE_KIND or fit.loss <= WORSE * found[best].loss]
+    return Metrics(
+        found[DIAGONAL].metric if DIAGONAL in kept else metrics.diagonal,
+        found[FULL].metric if FULL in kept else begun[FULL],
+        np.array([found[kind].width if kind in kept else 0.0 for kind in (DIAGONAL, FULL)]),
+        np.array(best),
+        np.array(found[best].ridge),
+    )

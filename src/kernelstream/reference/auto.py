@@ -1,4 +1,4 @@
-"""Auto: a stack of ridge, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..."""
+"""Auto: a stack of ridges, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..."""
 
 import math
 
@@ -6,6 +6,8 @@ import numpy as np
 
 from ..numerics.cells import draw_tables
 from ..numerics.settling import SIZES, directions
+
+RATES = 0.999, 0.9998
 
 
 def learn(spec, loss, X, y, outputs, seed):
@@ -23,8 +25,8 @@ class Model:
         self.spec, self.K, self.seed, self.regression = spec, K, seed, regression
         self.size = SIZES[spec.size]
         self.D, self.X, self.targets, self.U = self.size.used[0][1], [], [], None
-        self.center, self.unit, self.solve_at = 0.0, 1.0, math.inf
-        M = 1 + 2 + 2 + 2 + 1
+        self.center, self.unit, self.solve_at, self.build_at = 0.0, 1.0, math.inf, math.inf
+        M = 1 + 2 + 2 + 2 + 2 + 1
         self.SA, self.Sb, self.averages = 10.0 * np.eye(M), 10.0 * np.eye(M)[0], np.zeros((2, K))
         self.kinds, self.start = None, None
         self.pick, self.offset = draw_tables(self.size.tables, self.size.used[0][1] // 2, seed)
@@ -34,34 +36,37 @@ class Model:
     def show(self, x):
         t = len(self.X)
         if t < 8:
-            return np.mean([self.outputs(y) for y in self.targets], axis=0) if t else np.zeros(self.K)
-        self.z = self.lift(self.standardise(x[None]))[0]
-        self.e = self.say(self.z)
+            return np.mean(self.all_outputs(0.0, 1.0), axis=0) if t else np.zeros(self.K)
+        v = standardised(x[None], *self.standards)
+        self.z, self.plain = self.lift(v)[0], fourier(v, self.P)[0]
+        self.e = self.say(self.z, self.plain)
         w = np.linalg.solve(self.SA, self.Sb)
         f = w @ self.heard(self.e)
         if not self.regression:
             return f
         return np.clip(self.center + self.unit * f, min(self.targets), max(self.targets))
 
-    def outputs(self, target):
+    def outputs(self, target, center, unit):
         if self.regression:
-            return np.array([(target - self.center) / self.unit])
+            return np.array([(target - center) / unit])
         if self.K == 1:
             return np.array([target])
         return np.where(np.arange(self.K) == target, 1.0, -1.0)
 
-    def say(self, z):
-        ridge = self.W @ z if self.regression else np.clip(self.W @ z, -2.0, 2.0)
+    def say(self, z, plain):
+        ridges = np.vstack([self.W @ z, self.R @ plain])
+        if not self.regression:
+            ridges = np.clip(ridges, -2.0, 2.0)
         hinge = self.H @ z if not self.regression else np.zeros((2, self.K))
-        return np.vstack([ridge, self.V @ z, hinge, self.averages, np.zeros(self.K)])
+        return np.vstack([ridges, self.V @ z, hinge, self.averages, np.zeros(self.K)])
 
     def heard(self, e):
         e = e.copy()
-        e[3], e[4] = np.tanh(e[3] / 1.0), np.tanh(e[4] / 10.0)
+        e[5], e[6] = np.tanh(e[5] / 1.0), np.tanh(e[6] / 10.0)
         return e
 
     def learn(self, x, target):
-        y = self.outputs(target)
+        y = self.outputs(target, self.center, self.unit)
         self.X.append(x)
         self.targets.append(target)
         t = len(self.X)
@@ -72,17 +77,25 @@ class Model:
             self.Sb = 0.999 * self.Sb + h @ y / self.K + 0.01 * np.eye(len(h))[0]
             self.averages = self.averages + np.array([[0.5], [0.1]]) * (y - self.averages)
             self.Z, self.Y = np.vstack([self.Z, self.z]), np.vstack([self.Y, y])
+            self.plains = np.vstack([self.plains, self.plain])
         if t in 2 ** np.arange(3, 14):
             self.settle(t)
+            self.build_at, self.solve_at = t if t < 1024 else t + 128, math.inf
+        if t == self.build_at:
+            self.build(t)
         elif t == self.solve_at:
             self.solve()
-        if t in 2 ** np.arange(3, 14) or t == self.solve_at:
-            self.solve_at = t + max(8, min(4096, t // 8))
+        elif t % 128 == 0:
+            self.fade(t - len(self.ages[0]))
+            if t % 256 == 0:
+                self.solve_recent(t // 256 % 2)
+        if t in (self.build_at, self.solve_at):
+            self.solve_at = t + (max(8, t // 8) if t < 1024 else t // 4)
 
     def learn_fast(self, z, y, e):
         if not self.regression:
             for q, step in enumerate((1.0, 10.0)):
-                f = e[3 + q]
+                f = e[5 + q]
                 if self.K == 1:
                     self.H[q, 0] += step * y[0] * z * (y[0] * f[0] < 1)
                 else:
@@ -92,52 +105,73 @@ class Model:
                         self.H[q, right] += step * z
                         self.H[q, rival] -= step * z
         for q, step in enumerate((0.3, 1.0)):
-            self.V[q] += step * np.outer(y - e[1 + q], z)
+            self.V[q] += step * np.outer(y - e[3 + q], z)
 
     def solve(self):
         A = self.Z.T @ self.Z + self.ridge * np.eye(self.D)
         self.W = np.linalg.solve(A, self.Z.T @ self.Y).T
 
+    def fade(self, n):
+        """n newest rows join those that least squares of the recent past knows, whose shares fade by as many."""
+        self.ages = [np.append(share * rate**n, np.ones(n)) for share, rate in zip(self.ages, RATES, strict=True)]
+
+    def solve_recent(self, i):
+        Z, Y = self.plains[: len(self.ages[i])], self.Y[: len(self.ages[i])]
+        A = Z.T @ (self.ages[i][:, None] * Z) + 0.1 * np.eye(Z.shape[1])
+        self.R[i] = np.linalg.solve(A, Z.T @ (self.ages[i][:, None] * Y)).T
+
     # A new map.
 
     def settle(self, N):
-        X, targets = np.array(self.X), np.array(self.targets)
-        d = X.shape[1]
-        if self.regression:
-            self.center, self.unit = targets.mean(), targets.std() + 1e-12
-        self.Y = np.array([self.outputs(target) for target in targets])
-        self.scale_columns(X)
-        V = self.standardise(X)
-        self.d = max(1, np.count_nonzero(self.s))
+        """Find a metric, a width and a ridge for it."""
+        X, d = np.array(self.X), len(self.X[0])
+        self.found = self.columns(X)
+        V, Y = standardised(X, *self.found), self.all_outputs(*self.scale())
         gamma = getattr(self.spec.kernel, "gamma", "scale")
         first = 0.08 if gamma == "scale" else min(max(gamma * d, 0.01), 10.0)
         if N == 8:
-            metric, self.ridge, width = np.ones(d), 0.1, first
-            self.start = metric, width
+            self.metric, self.ridge, self.width = np.ones(d), 0.1, first
+            self.start = self.metric, first
         else:
             omega = self.omega(d, self.searched(N) // 2)
-            compared = Compared(V, self.Y, omega, self.d, classes=not self.regression)
+            compared = Compared(V, Y, omega, self.d, classes=not self.regression)
             if N < 256:
                 starts = [self.start] if N == 64 else [(np.ones(d), first), (self.raw, first)]
                 fits = [compared.widened(compared.fit(*start), 4.0) for start in starts]
-                _loss, self.ridge, _, metric, width = min(fits, key=lambda fit: fit[0])
-                self.start = metric, width
+                _loss, self.ridge, _, self.metric, self.width = min(fits, key=lambda fit: fit[0])
+                self.start = self.metric, self.width
             else:
                 if self.kinds is None:
                     T, c = self.start
-                    self.kinds = dict.fromkeys((np.diag, np.asarray)[: 2 if d <= 256 else 1], (T, T, c))
+                    self.kinds = dict.fromkeys((np.diag, np.asarray)[: 2 if d <= 256 else 1], (T, c))
                 ends = {kind: compared.improved(kind, *begun) for kind, begun in self.kinds.items()}
-                least = min(fit[0] for fit, _ in ends.values())
-                ends = {kind: end for kind, end in ends.items() if N < 2048 or end[0][0] <= 1.02 * least}
-                self.kinds = {kind: (T, fit[3], fit[4]) for kind, (fit, T) in ends.items()}
-                (_, self.ridge, _, _, width), metric = min(ends.values(), key=lambda end: end[0][0])
+                best = min(ends.values(), key=lambda fit: fit[0])
+                self.kinds = {k: fit[3:] for k, fit in ends.items() if N < 2048 or fit[0] <= 1.02 * best[0]}
+                _, self.ridge, _, self.metric, self.width = best
+
+    def build(self, t):
+        """Learn all rows anew with what was found."""
+        X, N, L = np.array(self.X), 2 ** int(math.log2(t)), self.size.recent
+        self.standards, (self.center, self.unit) = self.found, self.scale()
+        V, d, self.Y = standardised(X, *self.standards), X.shape[1], self.all_outputs(self.center, self.unit)
         self.D = [D for first, D in self.size.used if first <= N][-1]
-        self.U = stretched(metric, width, self.omega(d, self.D // 2), self.d)
+        self.U = stretched(self.metric, self.width, self.omega(d, self.D // 2), self.d)
         self.Z = self.lift(V)
         self.solve()
+        plain = directions(d, L // 2, self.seed + 1)
+        if N >= 64:
+            n = t - t // 4
+            low, high = np.quantile(X[:n], 0.01, axis=0), np.quantile(X[:n], 0.99, axis=0)
+            plain[np.mean((X[n:] < low) | (X[n:] > high), axis=0) > 0.5] = 0.0
+        self.P = stretched(np.ones(d), 0.3, plain, self.d)
+        self.plains, self.ages, self.R = fourier(V, self.P), [np.zeros(0)] * 2, np.zeros((2, self.K, L))
+        for first in range(0, t, 512):
+            self.fade(min(512, t - first))
         self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((2, self.K, self.D))
-        for z, y in zip(self.Z[-256:], self.Y[-256:], strict=True):
-            self.learn_fast(z, y, self.say(z))
+        for z, plain, y in zip(self.Z[-256:], self.plains[-256:], self.Y[-256:], strict=True):
+            self.learn_fast(z, y, self.say(z, plain))
+        self.solve_recent(0)
+        self.solve_recent(1)
 
     def searched(self, N):
         return [D for first, D in self.size.searched if first <= N][-1]
@@ -146,34 +180,46 @@ class Model:
         kernel = type(self.spec.kernel)(**{**self.spec.kernel.get_params(), "gamma": 0.5})
         return directions(d, n, self.seed) * kernel.scales(self.seed, n)
 
-    def scale_columns(self, X):
+    def scale(self):
+        return (np.mean(self.targets), np.std(self.targets) + 1e-12) if self.regression else (0.0, 1.0)
+
+    def all_outputs(self, center, unit):
+        return np.array([self.outputs(target, center, unit) for target in self.targets])
+
+    def columns(self, X):
+        """What tames, centers and scales the columns of these rows."""
         d = X.shape[1]
-        self.heavy = np.zeros(d)
+        heavy = np.zeros(d)
         for j in range(d):
             x = X[:, j]
             sizes = np.abs(x[x != 0])
             tailed = np.mean(((x - x.mean()) / max(x.std(), 1e-12)) ** 4) > 10
             if tailed and len(sizes) > 3 and sizes.max() > 4 * np.median(sizes):
-                self.heavy[j] = np.median(sizes)
-        G = self.tame(X)
-        self.m, s = G.mean(axis=0), G.std(axis=0)
-        varies = s > 1e-9 * (np.abs(self.m) + 1e-9)
-        self.s = np.array([1 / a if v else 0.0 for a, v in zip(s, varies, strict=True)])
+                heavy[j] = np.median(sizes)
+        G = tamed(X, heavy)
+        m, s = G.mean(axis=0), G.std(axis=0)
+        varies = s > 1e-9 * (np.abs(m) + 1e-9)
+        inverse = np.array([1 / a if v else 0.0 for a, v in zip(s, varies, strict=True)])
+        self.d = max(1, np.count_nonzero(inverse))
         self.raw = np.where(varies, s, 0.0) / (math.sqrt(np.mean(s[varies] ** 2)) if varies.any() else 1.0)
-
-    def tame(self, X):
-        return np.array(
-            [
-                [math.copysign(math.log1p(abs(a) / h), a) if h else a for a, h in zip(x, self.heavy, strict=True)]
-                for x in X
-            ]
-        )
-
-    def standardise(self, X):
-        return (self.tame(X) - self.m) * self.s
+        return heavy, m, inverse
 
     def lift(self, V):
-        return np.hstack([np.sin(V @ self.U), np.cos(V @ self.U)]) / math.sqrt(self.D / 2)
+        return fourier(V, self.U)
+
+
+def tamed(X, heavy):
+    return np.array(
+        [[math.copysign(math.log1p(abs(a) / h), a) if h else a for a, h in zip(x, heavy, strict=True)] for x in X]
+    )
+
+
+def standardised(X, heavy, m, inverse):
+    return (tamed(X, heavy) - m) * inverse
+
+
+def fourier(V, U):
+    return np.hstack([np.sin(V @ U), np.cos(V @ U)]) / math.sqrt(U.shape[1])
 
 
 def stretched(metric, width, omega, d):
@@ -199,14 +245,13 @@ class Compared:
         return best
 
     def lift(self, metric, width):
-        U = stretched(metric, width, self.omega, self.d)
-        return np.hstack([np.sin(self.V @ U), np.cos(self.V @ U)]) / math.sqrt(U.shape[1])
+        return fourier(self.V, stretched(metric, width, self.omega, self.d))
 
-    def gradients(self, kind, metric, width, W, chosen):
+    def gradients(self, kind, W, metric, width):
         """M^(1/2) of trace d; `kind` takes M, or its diagonal."""
         U = stretched(metric, width, self.omega, self.d)
         n = np.clip(1e9 / (W.shape[1] * len(U) * (len(U) + 2 * U.shape[1])), 256, 1500)
-        Z, half = self.lift(metric, width)[chosen][-int(n) :], U.shape[1]
+        Z, half = self.lift(metric, width)[~self.judges][-int(n) :], U.shape[1]
         M = 0.0
         for w in W.T:
             G = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
@@ -221,17 +266,14 @@ class Compared:
         values = np.maximum(values, 0) + share
         return (vectors * np.sqrt(values * self.d / values.sum())) @ vectors.T
 
-    def improved(self, kind, T, judged, width):
-        best = self.widened(self.fit(judged, width), 2.0)
+    def improved(self, kind, metric, width):
+        best = self.widened(self.fit(metric, width), 2.0)
         for gain in (1.02, 0.995, 0.995):
-            _, ridge, W, judged, width = best
-            new = self.widened(self.fit(self.gradients(kind, judged, width, W, ~self.judges), width), 2.0)
+            new = self.widened(self.fit(self.gradients(kind, *best[2:]), best[4]), 2.0)
             if new[0] >= best[0] * gain:
                 break
-            Z = self.lift(T, width)
-            W = np.linalg.solve(Z.T @ Z + ridge * np.eye(Z.shape[1]), Z.T @ self.Y)
-            T, best = self.gradients(kind, T, width, W, slice(None)), new
-        return best, T
+            best = new
+        return best
 
     def loss(self, S, Y):
         if not self.classes:
