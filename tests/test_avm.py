@@ -37,17 +37,16 @@ GAUSSIAN = Gaussian(gamma=0.3)
 
 def parameters():
     for which, spec in SPECS.items():
-        for name in (law for law in laws.ALGORITHM_LAWS if law != ELSEWHERE):
-            all_cases = name != "equals_its_reference" or which in ("sphere", "rectangle")
-            kept = laws.cases_of(name, spec) if all_cases else laws.selection(spec)
-            if kept:
-                yield pytest.param(name, kept, id=f"{name}-{which}")
+        for law, tried in laws.cases_by_law(spec).items():
+            all_cases = law != "equals_its_reference" or which in ("sphere", "rectangle")
+            kept = tried if all_cases else laws.selection(spec)
+            if kept and law != ELSEWHERE:
+                yield pytest.param(law, kept, id=f"{law}-{which}")
 
 
 @pytest.mark.parametrize(("law", "kept"), list(parameters()))
 def test_law(law, kept):
-    for case in kept:
-        laws.ALGORITHM_LAWS[law](case)
+    laws.check_law(law, kept)
 
 
 @pytest.mark.parametrize("task", [BINARY, MULTICLASS, REGRESSION])

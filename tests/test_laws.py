@@ -26,17 +26,16 @@ GAUSSIAN = Gaussian(gamma=0.3)
 BUDGET = "budget_is_never_exceeded"
 
 
-def parameters():
-    """One algorithm after the other: workers that share the tests compile or load each of them once."""
-    for which, spec in SPECS.items():
-        for law in laws.ALGORITHM_LAWS:
-            for case in laws.cases_of(law, spec):
-                yield pytest.param(law, case, id=f"{law}-{which}-{case}")
+CASES = {name: laws.cases_by_law(spec) for name, spec in SPECS.items()}
 
 
-@pytest.mark.parametrize(("law", "case"), list(parameters()))
-def test_law(law, case):
-    laws.ALGORITHM_LAWS[law](case)
+# One algorithm after the other: workers that share the tests compile or load each of them once.
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [pytest.param(law, name, id=f"{law}-{name}") for name in SPECS for law, tried in CASES[name].items() if tried],
+)
+def test_law(law, name):
+    laws.check_law(law, CASES[name][law])
 
 
 # What the table covers.
@@ -74,8 +73,7 @@ def test_every_kernel_has_an_example_and_every_loss_a_case():
 @pytest.mark.parametrize("name", SPECS)
 def test_a_law_of_learner_is_tried_once_a_task_and_the_others_on_every_kernel_and_loss(name):
     spec = SPECS[name]
-    for law in laws.ALGORITHM_LAWS:
-        tried = laws.cases_of(law, spec)
+    for law, tried in CASES[name].items():
         if law in laws.LEARNER_LAWS:
             asked = law not in spec.exempt and (law != "nothing_is_recompiled" or not INTERPRETED)
             asked = asked and (law != "settling_does_not_depend_on_the_cut" or spec.depends_on_data)
@@ -86,10 +84,10 @@ def test_a_law_of_learner_is_tried_once_a_task_and_the_others_on_every_kernel_an
             assert {(c.task, c.loss) for c in tried} == {(c.task, c.loss) for c in covered}
 
 
-@pytest.mark.parametrize("spec", [s for s in SPECS.values() if laws.cases_of(BUDGET, s)], ids=lambda s: s.name)
-def test_the_budget_is_reached_in_the_cases_that_check_it(spec):
+@pytest.mark.parametrize("name", [name for name in SPECS if CASES[name][BUDGET]])
+def test_the_budget_is_reached_in_the_cases_that_check_it(name):
     sizes = []
-    for case in laws.cases_of(BUDGET, spec):
+    for case in CASES[name][BUDGET]:
         learner = case.learner("float32")
         learner.learn(*stream(case.task))
         sizes.append(learner.size == case.spec.budget)
