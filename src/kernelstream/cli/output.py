@@ -18,7 +18,7 @@ from ..report import words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
-from .opening import say
+from .looking import say
 from .request import Request
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.run import Trace
 from . import options as o
-from .opening import say
+from .looking import say
 
 EVERYTHING = "all"
 
