@@ -68,11 +68,11 @@ class Result:
 
     def save(self, path: Path) -> None:
         """Write JSON; a run that diverged has no value in it."""
-        record = asdict(self)
-        for cell in record["cells"]:
+        written = asdict(self)
+        for cell in written["cells"]:
             for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
-        path.write_text(json.dumps(record, indent=1, allow_nan=False), encoding="utf-8")
+        path.write_text(json.dumps(written, indent=1, allow_nan=False), encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path) -> "Result":
