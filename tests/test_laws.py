@@ -14,7 +14,7 @@ from kernelstream.algorithms._skeleton import Skeleton
 from kernelstream.kernels import KERNELS, Gaussian, Kernel, Polynomial
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
-from kernelstream.laws.cases import learn_in_blocks
+from kernelstream.laws.cases import Case, learn_in_blocks
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.losses import LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
@@ -356,19 +356,28 @@ def test_a_row_in_the_table_is_all_that_a_new_algorithm_needs(monkeypatch):
 )
 def test_an_exemption_is_of_a_law_that_does_not_hold(name, law, monkeypatch):
     spec = SPECS[name]
-    assert not laws.cases_of(law, spec)
+    assert not CASES[name][law]
     monkeypatch.setattr(type(spec), "exempt", {})
     with pytest.raises((AssertionError, ValueError)):
-        for case in laws.cases_of(law, spec):
+        for case in laws.cases_by_law(spec)[law]:
             laws.ALGORITHM_LAWS[law](case)
 
 
 def test_an_algorithm_of_a_user_says_itself_which_law_cannot_hold(monkeypatch):
     law = "merge_is_the_weighted_sum"
-    assert laws.cases_of(law, Skeleton) and not laws.cases_of(law, Even)
+    assert laws.cases_by_law(Skeleton)[law] and not laws.cases_by_law(Even)[law]
     monkeypatch.setattr(Even, "exempt", {})
     with pytest.raises(AssertionError, match="scores after a merge"):
         laws.check_algorithm(Even)
+
+
+def test_a_law_that_fails_names_all_the_cases_in_which_it_does():
+    good, bad = (Case(spec, REGRESSION, "squared") for spec in (Skeleton(kernel=GAUSSIAN), Even(kernel=Polynomial())))
+    with pytest.raises(AssertionError) as failure:
+        laws.check_law("merge_is_the_weighted_sum", [good, bad, good, bad])
+    said = str(failure.value)
+    assert said.startswith("merge_is_the_weighted_sum fails in 2 of 4 cases (") and "scores after a merge" in said
+    assert said.count(str(bad)) >= 2 and str(good) not in said
 
 
 def test_an_exemption_from_a_law_that_does_not_exist_is_refused(monkeypatch):
