@@ -200,11 +200,11 @@ def classification(classes: Any, *, grow: bool = False) -> Classification:
     return Binary(classes) if len(classes) == 2 else Multiclass(classes)
 
 
-def from_json(record: dict[str, Any]) -> Task:
+def from_json(written: dict[str, Any]) -> Task:
     kinds = {task.name: task for task in (Binary, Multiclass)}
-    if record["name"] == REGRESSION:
+    if written["name"] == REGRESSION:
         return Regression()
-    return kinds[record["name"]](np.array(record["classes"], np.dtype(record["dtype"])))
+    return kinds[written["name"]](np.array(written["classes"], np.dtype(written["dtype"])))
 
 
 def _plain(labels: np.ndarray) -> bool:
