@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelstream import ALGORITHMS
 
-from .measure import Spread, spread
+from .measure import Range, range_of
 from .results import Record, Results
 
 BILLION, MILLION = 10**9, 10**6
@@ -22,7 +22,7 @@ class Fit(NamedTuple):
     largest x, where what does not grow weighs least.
     """
 
-    exponent: Spread
+    exponent: Range
     factor: float
     last: float
     xs: tuple[float, ...]
@@ -42,7 +42,7 @@ def fit(xs: Sequence[float], ys: Sequence[Sequence[float]]) -> Fit | None:
     slope = float(np.median(slopes))
     order = np.argsort(logs)[-2:]
     last = float(np.diff(middle[order])[0] / np.diff(logs[order])[0])
-    return Fit(spread(slopes), math.exp(float(np.mean(middle - slope * logs))), last, tuple(sorted(xs)))
+    return Fit(range_of(slopes), math.exp(float(np.mean(middle - slope * logs))), last, tuple(sorted(xs)))
 
 
 def per_row(record: Record) -> list[float]:
@@ -99,7 +99,7 @@ class Forecast(NamedTuple):
     """What a stream costs: seconds with their range, bytes of the model, and how it was worked out."""
 
     learner: str
-    seconds: Spread
+    seconds: Range
     size: float
     bytes: float
     extrapolated: bool
@@ -119,7 +119,7 @@ def billion_rows(results: Results) -> list[Forecast]:
         if record is None:
             continue
         if spec.bounded:
-            seconds = spread([BILLION * s for s in per_row(record)])
+            seconds = range_of([BILLION * s for s in per_row(record)])
             forecasts.append(Forecast(name, seconds, record["size"], record["bytes"], False))
             continue
         records = results.records("rows", learner=name)
@@ -134,7 +134,7 @@ def billion_rows(results: Results) -> list[Forecast]:
         assert sizes is not None
         size = sizes.at(BILLION)
         room = longest["bytes"] * (size / longest["size"]) ** (2 if name in SQUARE else 1)
-        forecasts.append(Forecast(name, Spread(*reach), size, room, True))
+        forecasts.append(Forecast(name, Range(*reach), size, room, True))
     return sorted(forecasts, key=lambda forecast: forecast.seconds.median)
 
 
@@ -144,7 +144,7 @@ class WideForecast(NamedTuple):
     learner: str
     size: int
     sparse: float
-    sparse_exponent: Spread
+    sparse_exponent: Range
     dense: float | None
     bytes: float
 

@@ -53,7 +53,7 @@ class Turns(NamedTuple):
         return {"seconds": seconds, "rejected": self.rejected, "disturbed": self.disturbed}
 
 
-class Spread(NamedTuple):
+class Range(NamedTuple):
     """Median, least and largest of some numbers."""
 
     median: float
@@ -61,16 +61,16 @@ class Spread(NamedTuple):
     largest: float
 
 
-def spread(values: list[float]) -> Spread:
-    return Spread(statistics.median(values), min(values), max(values))
+def range_of(values: list[float]) -> Range:
+    return Range(statistics.median(values), min(values), max(values))
 
 
-def over(record: dict[str, Any], numerator: str, denominator: str) -> Spread:
+def over(record: dict[str, Any], numerator: str, denominator: str) -> Range:
     """The ratio of two works of a record, turn by turn, per row where they had different numbers of rows."""
     rows = record.get("rows_of", {})
     scale = rows.get(denominator, 1) / rows.get(numerator, 1) if rows else 1.0
     pairs = zip(record["seconds"][numerator], record["seconds"][denominator], strict=True)
-    return spread([scale * a / b for a, b in pairs])
+    return range_of([scale * a / b for a, b in pairs])
 
 
 @compiled

@@ -8,7 +8,7 @@ from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
 from .growth import bytes_words
-from .measure import DISTURBED, PATIENCE, Plan, over, spread
+from .measure import DISTURBED, PATIENCE, Plan, over, range_of
 from .plots import write_plots
 from .results import Results
 from .tables import DASH, rate, ratio, size, table, with_range
@@ -160,19 +160,19 @@ def _small_things(results: Results) -> str:
         for call in (call for call in ("partial_fit", "predict", "learn_one", "scores_one") if call in r["seconds"]):
             rows.append([f"{r['learner']}: {call} on one row", with_range(microseconds(r, call), "us", 1)])
     for r in results.records("smallest"):
-        cost = spread([1e6 * s / r["rows"] for s in r["seconds"]["ours"]])
+        cost = range_of([1e6 * s / r["rows"] for s in r["seconds"]["ours"]])
         rows.append([f"{r['learner']}: a row with the smallest model, {size(r)}", with_range(cost, "us", 3)])
     for r in results.records("pieces"):
         rows.append([f"{r['what']}: NumPy's or OpenBLAS's time over ours", ratio(r, "theirs", "ours")])
     if record := results.one("imports"):
-        rows.append(["import kernelstream", with_range(spread(record["seconds"]["ours"]), "s")])
+        rows.append(["import kernelstream", with_range(range_of(record["seconds"]["ours"]), "s")])
     if record := results.one("command"):
         for kind in ("cold", "warm"):
             what = f"`kernelstream run digits`, {kind} compile cache"
-            rows.append([what, with_range(spread(record["seconds"][kind]), "s")])
+            rows.append([what, with_range(range_of(record["seconds"][kind]), "s")])
     if compiled := results.records("compiling"):
         for kind, label in (("cold", "with an empty compile cache"), ("warm", "with a full one")):
-            value = spread([r[kind] for r in compiled])
+            value = range_of([r[kind] for r in compiled])
             rows.append([f"first rows learned, {label}, over learners", with_range(value, "s")])
     for r in results.records("memory"):
         what = f"peak memory above the imports, {r['rows']:,} rows from {r['format']}"

@@ -34,7 +34,7 @@ def sklearn_work(case: Case) -> Callable[[], Callable[[], None]]:
     loss = "perceptron" if case.learner in MISTAKE_DRIVEN else "hinge"
     X, y = case.X[:SKLEARN_ROWS], case.y[:SKLEARN_ROWS]
     n = min(_features(case), len(y))
-    transformer = kind(n_components=n, gamma=case.spec.kernel.width, random_state=0).fit(X)
+    transformer = kind(n_components=n, gamma=case.spec.kernel.settled_gamma, random_state=0).fit(X)
     classes = sorted(set(case.data.y.tolist()))
 
     def work() -> Callable[[], None]:
@@ -68,7 +68,7 @@ def river_work(case: Case) -> Callable[[], Callable[[], None]]:
     rows = rows.toarray() if sp.issparse(rows) else rows
     rows, labels = [dict(enumerate(row.tolist())) for row in rows], (case.y[:RIVER_ROWS] > 0).tolist()
     components = max(1, _features(case) // case.data.width)
-    gamma = case.spec.kernel.width
+    gamma = case.spec.kernel.settled_gamma
 
     def work() -> Callable[[], None]:
         sampler = feature_extraction.RBFSampler(gamma=gamma, n_components=components, seed=0)

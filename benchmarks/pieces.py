@@ -45,7 +45,7 @@ def _kernel_rows(case: Case, which: np.ndarray, sizes: np.ndarray) -> Bare:
     points = aligned(np.ascontiguousarray(_some_points(case, most).T))
     norms = aligned((points.astype(np.float64) ** 2).sum(0).astype(dtype))
     coef, row = aligned(np.full((case.n_outputs, most), 1e-3, dtype)), aligned(np.zeros(max(most, bare.TILE), dtype))
-    gamma = np.dtype(dtype).type(case.spec.kernel.width)
+    gamma = np.dtype(dtype).type(case.spec.kernel.settled_gamma)
     if sp.issparse(X):
         parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
         return lambda: bare.sparse_gaussian_rows(*parts, points, norms, coef, sizes, gamma, row)
@@ -231,7 +231,7 @@ def merged_scores(case: Case) -> Bare:
 def _frequencies(case: Case) -> np.ndarray:
     """Numbers like the kernel's frequencies, (d, D)."""
     draws = np.random.default_rng(0).standard_normal((case.data.width, case.spec.n_components), np.float32)
-    return aligned(np.asarray(np.sqrt(2 * case.spec.kernel.width) * draws, case.dtype))
+    return aligned(np.asarray(np.sqrt(2 * case.spec.kernel.settled_gamma) * draws, case.dtype))
 
 
 def _projections(case: Case, chunk: int, D: int) -> tuple[Callable[[int], int], np.ndarray, np.ndarray]:

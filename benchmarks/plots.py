@@ -10,7 +10,7 @@ from kernelstream import ALGORITHMS
 from kernelstream.report.plots import LIGHT, line_style, log_axis, styled
 
 from .growth import GROWTHS, fits, points
-from .measure import over, spread
+from .measure import over, range_of
 from .results import Results
 from .targets import NEAR, WITHIN
 
@@ -83,7 +83,7 @@ def _peers(results: Results) -> Figure | None:
         for name in names:
             record = results.one(name)
             assert record is not None
-            rates.append(record["rows_of"][work] / spread(record["seconds"][work]).median)
+            rates.append(record["rows_of"][work] / range_of(record["seconds"][work]).median)
         panel.plot(rates, range(len(names)), "osD"[place], markersize=5, color=LIGHT.curves[place], label=label)
     log_axis(panel.xaxis)
     panel.set_xlabel("rows a second, one core")
@@ -104,7 +104,7 @@ def _growth(results: Results) -> Figure | None:
             records = sorted(points(results, growth, name), key=lambda r: r[growth.x])
             style = line_style(list(ALGORITHMS).index(name), LIGHT)
             unit = 1.0 if growth.part == "rows" else 1e6
-            costs = [unit * spread(growth.cost(r)).median for r in records]
+            costs = [unit * range_of(growth.cost(r)).median for r in records]
             panel.plot([r[growth.x] for r in records], costs, marker="o", markersize=3, label=name, **style)
         for axis in (panel.xaxis, panel.yaxis):
             log_axis(axis)

@@ -6,7 +6,7 @@ from pathlib import Path
 from kernelstream import ALGORITHMS
 
 from .growth import billion_rows
-from .measure import over, spread
+from .measure import over, range_of
 from .results import Record, Results
 from .tables import rate, table, times
 from .targets import WITHIN, at_base, microseconds
@@ -44,7 +44,7 @@ def _rows(results: Results) -> list[list[str]]:
         rows.append(
             [
                 "time over the bare arithmetic of the same rows, median of all learners; within 2x",
-                f"{spread(near).median:.2f}x; {within} of {len(near)}",
+                f"{range_of(near).median:.2f}x; {within} of {len(near)}",
             ]
         )
     for record in results.records("threads"):
@@ -60,7 +60,7 @@ def _rows(results: Results) -> list[list[str]]:
     add(
         results.one("command"),
         "`kernelstream run digits`, first time, later",
-        lambda r: f"{spread(r['seconds']['cold']).median:.1f} s, {spread(r['seconds']['warm']).median:.1f} s",
+        lambda r: f"{range_of(r['seconds']['cold']).median:.1f} s, {range_of(r['seconds']['warm']).median:.1f} s",
     )
     add(
         results.one("memory", format=".npz"),

@@ -1,8 +1,8 @@
-"""How figures are written: tables, ratios with their spread, sizes."""
+"""How figures are written: tables, ratios with their range, sizes."""
 
 from collections.abc import Sequence
 
-from .measure import Spread, over, spread
+from .measure import Range, over, range_of
 from .results import Record
 
 DASH = "-"
@@ -17,11 +17,11 @@ def short(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 
-def times(value: Spread) -> str:
+def times(value: Range) -> str:
     return f"{short(value.median)}x ({short(value.least)} to {short(value.largest)})"
 
 
-def with_range(value: Spread, unit: str, digits: int = 2) -> str:
+def with_range(value: Range, unit: str, digits: int = 2) -> str:
     return f"{value.median:.{digits}f} {unit} ({value.least:.{digits}f} to {value.largest:.{digits}f})"
 
 
@@ -38,4 +38,4 @@ def ratio(record: Record | None, *names: str) -> str:
 
 
 def rate(record: Record) -> str:
-    return f"{record['rows'] / spread(record['seconds']['ours']).median:,.0f}"
+    return f"{record['rows'] / range_of(record['seconds']['ours']).median:,.0f}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kernelstream import ALGORITHMS
 
 from .growth import GROWTHS, fits, over_floor
-from .measure import Spread, over, spread
+from .measure import Range, over, range_of
 from .results import Record, Results
 from .tables import short, times, with_range
 
@@ -72,7 +72,7 @@ def _each(
     return Verdict(target, measured, not late, misses)
 
 
-def _missed(label: str, found: tuple[Record, Spread], most: float, of_floor: bool) -> str:
+def _missed(label: str, found: tuple[Record, Range], most: float, of_floor: bool) -> str:
     record, value = found
     why = WHY.get(record["learner"], OTHERWISE) if of_floor else ""
     by = f"{100 * (value.median / most - 1):.0f} % above" if value.median < 3 * most else f"{value.median / most:.0f}x"
@@ -173,8 +173,8 @@ def _structured(results: Results) -> Verdict:
     return found._replace(measured=measured, holds=bool(found.holds) and not worse, misses=found.misses + worse)
 
 
-def microseconds(record: Record, call: str) -> Spread:
-    return spread([1e6 * s / record["rows_of"][call] for s in record["seconds"][call]])
+def microseconds(record: Record, call: str) -> Range:
+    return range_of([1e6 * s / record["rows_of"][call] for s in record["seconds"][call]])
 
 
 def _calls(results: Results) -> list[Verdict]:
@@ -203,7 +203,7 @@ def _started(results: Results) -> list[Verdict]:
     record = results.one("command")
     if record is not None:
         for kind, most in (("cold", 5.0), ("warm", 2.5)):
-            value = spread(record["seconds"][kind])
+            value = range_of(record["seconds"][kind])
             target = f"`kernelstream run digits`, {kind} compile cache, under {most:g} s"
             late = () if value.median < most else (f"{value.median - most:.2f} s above{COMPILED[kind]}",)
             found.append(Verdict(target, with_range(value, "s"), not late, late))

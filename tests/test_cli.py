@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS, FOGD, Learner, Multiclass, __version__
 from kernelstream.cli import app
+from kernelstream.cli.demo import LEARNERS
 from kernelstream.evaluate.run import prequential
 from kernelstream.evaluate.settings import FAMILIES, flat, spec_from
 from kernelstream.kernels import Gaussian, Laplacian, Polynomial
@@ -359,6 +360,12 @@ def test_the_demo_writes_where_it_is_told(tmp_path):
     answer = call("demo", "--output", tmp_path / "here")
     assert answer.exit_code == 0, answer.output
     assert {path.name for path in (tmp_path / "here").iterdir()} == {"report.html", "curve.png"}
+    lines = answer.stdout.splitlines()
+    for name in LEARNERS:  # once for each of the three data sets, which have a task each
+        assert sum(name in line.split() for line in lines) == len(ALGORITHMS[name].tasks)
+    for path in (tmp_path / "here").iterdir():
+        assert path.stat().st_size > 10_000
+        assert any(line.endswith(f"here/{path.name}") for line in lines)
     (tmp_path / "file").write_text("")
     assert call("demo", "--output", tmp_path / "file").exit_code == 2
 

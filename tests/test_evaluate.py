@@ -19,6 +19,8 @@ from kernelstream.evaluate.models import OwnModel
 from kernelstream.evaluate.run import prequential, spaced_rows
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Gaussian
+from kernelstream.laws.cases import SMALL
+from kernelstream.laws.examples import adjusted
 from kernelstream.metrics import MSE, RMSE, Metric, MistakeRate
 from kernelstream.sources import ArraySource, LibsvmSource, SourceError, fit_scaling, open_source
 from kernelstream.sources.survey import survey
@@ -45,7 +47,7 @@ TASKS = {"regression": Regression(), "binary": Binary(["no", "yes"]), "multiclas
 
 
 def learner(task="binary", algorithm="fogd", **options):
-    return Learner(make(algorithm, kernel=Gaussian(gamma=0.3)), TASKS[task], **options)
+    return Learner(adjusted(make(algorithm, kernel=Gaussian(gamma=0.3)), **SMALL), TASKS[task], **options)
 
 
 # Metrics.
@@ -124,7 +126,8 @@ def test_a_trace_does_not_depend_on_the_blocks_though_gamma_is_settled_from_data
     records = []
     for block_rows in (100, LAST + 50, 10**6):
         source = ArraySource(X, y, block_rows=block_rows)
-        records.append(without_seconds(prequential(Learner(algorithm, task), source)))
+        model = Learner(adjusted(ALGORITHMS[algorithm], **SMALL), task)
+        records.append(without_seconds(prequential(model, source)))
     assert records[0] == records[1] == records[2]
     assert records[0]["parameters"]["kernel.gamma"] == pytest.approx(1 / (4 * X[:LAST].var()))
 

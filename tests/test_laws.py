@@ -14,7 +14,7 @@ from kernelstream.algorithms._skeleton import Skeleton
 from kernelstream.kernels import KERNELS, Gaussian, Kernel, Polynomial
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
-from kernelstream.laws.cases import learn_in_blocks
+from kernelstream.laws.cases import Case, learn_in_blocks
 from kernelstream.laws.examples import example_kernels, sparse_rows, stream
 from kernelstream.losses import LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
@@ -33,17 +33,16 @@ GAUSSIAN = Gaussian(gamma=0.3)
 BUDGET = "budget_is_never_exceeded"
 
 
-def parameters():
-    """One algorithm after the other: workers that share the tests compile or load each of them once."""
-    for which, spec in SPECS.items():
-        for law in laws.ALGORITHM_LAWS:
-            for case in laws.cases_of(law, spec):
-                yield pytest.param(law, case, id=f"{law}-{which}-{case}")
+CASES = {name: laws.cases_by_law(spec) for name, spec in SPECS.items()}
 
 
-@pytest.mark.parametrize(("law", "case"), list(parameters()))
-def test_law(law, case):
-    laws.ALGORITHM_LAWS[law](case)
+# One algorithm after the other: workers that share the tests compile or load each of them once.
+@pytest.mark.parametrize(
+    ("law", "name"),
+    [pytest.param(law, name, id=f"{law}-{name}") for name in SPECS for law, tried in CASES[name].items() if tried],
+)
+def test_law(law, name):
+    laws.check_law(law, CASES[name][law])
 
 
 # What the table covers.
@@ -81,8 +80,7 @@ def test_every_kernel_has_an_example_and_every_loss_a_case():
 @pytest.mark.parametrize("name", SPECS)
 def test_a_law_of_learner_is_tried_once_a_task_and_the_others_on_every_kernel_and_loss(name):
     spec = SPECS[name]
-    for law in laws.ALGORITHM_LAWS:
-        tried = laws.cases_of(law, spec)
+    for law, tried in CASES[name].items():
         if law in laws.LEARNER_LAWS:
             asked = law not in spec.exempt and (law != "nothing_is_recompiled" or not INTERPRETED)
             asked = asked and (law != "settling_does_not_depend_on_the_cut" or spec.depends_on_data)
@@ -93,10 +91,10 @@ def test_a_law_of_learner_is_tried_once_a_task_and_the_others_on_every_kernel_an
             assert {(c.task, c.loss) for c in tried} == {(c.task, c.loss) for c in covered}
 
 
-@pytest.mark.parametrize("spec", [s for s in SPECS.values() if laws.cases_of(BUDGET, s)], ids=lambda s: s.name)
-def test_the_budget_is_reached_in_the_cases_that_check_it(spec):
+@pytest.mark.parametrize("name", [name for name in SPECS if CASES[name][BUDGET]])
+def test_the_budget_is_reached_in_the_cases_that_check_it(name):
     sizes = []
-    for case in laws.cases_of(BUDGET, spec):
+    for case in CASES[name][BUDGET]:
         learner = case.learner("float32")
         learner.learn(*stream(case.task))
         sizes.append(learner.size == case.spec.budget)
@@ -365,19 +363,28 @@ def test_a_row_in_the_table_is_all_that_a_new_algorithm_needs(monkeypatch):
 )
 def test_an_exemption_is_of_a_law_that_does_not_hold(name, law, monkeypatch):
     spec = SPECS[name]
-    assert not laws.cases_of(law, spec)
+    assert not CASES[name][law]
     monkeypatch.setattr(type(spec), "exempt", {})
     with pytest.raises((AssertionError, ValueError)):
-        for case in laws.cases_of(law, spec):
+        for case in laws.cases_by_law(spec)[law]:
             laws.ALGORITHM_LAWS[law](case)
 
 
 def test_an_algorithm_of_a_user_says_itself_which_law_cannot_hold(monkeypatch):
     law = "merge_is_the_weighted_sum"
-    assert laws.cases_of(law, Skeleton) and not laws.cases_of(law, Even)
+    assert laws.cases_by_law(Skeleton)[law] and not laws.cases_by_law(Even)[law]
     monkeypatch.setattr(Even, "exempt", {})
     with pytest.raises(AssertionError, match="scores after a merge"):
         laws.check_algorithm(Even)
+
+
+def test_a_law_that_fails_names_all_the_cases_in_which_it_does():
+    good, bad = (Case(spec, REGRESSION, "squared") for spec in (Skeleton(kernel=GAUSSIAN), Even(kernel=Polynomial())))
+    with pytest.raises(AssertionError) as failure:
+        laws.check_law("merge_is_the_weighted_sum", [good, bad, good, bad])
+    said = str(failure.value)
+    assert said.startswith("merge_is_the_weighted_sum fails in 2 of 4 cases (") and "scores after a merge" in said
+    assert said.count(str(bad)) >= 2 and str(good) not in said
 
 
 def test_an_exemption_from_a_law_that_does_not_exist_is_refused(monkeypatch):

@@ -30,7 +30,7 @@ from kernelstream.papers.results import (
     verdict,
 )
 from kernelstream.papers.rows import SEED_OF_TUNED_ROWS, load, orders
-from kernelstream.papers.running import run_item
+from kernelstream.papers.trials import run_item
 from kernelstream.sources.datasets import DATASETS
 from kernelstream.sources.generators import GENERATED
 

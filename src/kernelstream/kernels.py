@@ -171,7 +171,7 @@ class _Scaled(Kernel):
         return variance
 
     @property
-    def width(self) -> float:
+    def settled_gamma(self) -> float:
         if isinstance(self.gamma, str):
             raise ValueError(
                 f'{type(self).__name__}(gamma="{self.gamma}") is settled by the first rows; there were none yet.'
@@ -179,7 +179,7 @@ class _Scaled(Kernel):
         return float(self.gamma)
 
     def constants(self) -> tuple[float, ...]:
-        return (self.width,)
+        return (self.settled_gamma,)
 
 
 @dataclass
@@ -243,7 +243,7 @@ class Gaussian(_Spectral):
             row[j] = exp(-constants[0] * row[j])
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
-        return np.full(uniforms.shape, math.sqrt(2.0 * self.width))
+        return np.full(uniforms.shape, math.sqrt(2.0 * self.settled_gamma))
 
 
 @dataclass
@@ -265,7 +265,7 @@ class Laplacian(_Spectral):
         return np.asarray(np.tan(np.pi * (uniforms - 0.5)))  # standard Cauchy
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
-        return np.full(uniforms.shape, self.width)
+        return np.full(uniforms.shape, self.settled_gamma)
 
 
 @dataclass
@@ -281,7 +281,7 @@ class Cauchy(_Spectral):
             row[j] = one / (one + constants[0] * row[j])
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sqrt(-2.0 * self.width * np.log(uniforms)))
+        return np.asarray(np.sqrt(-2.0 * self.settled_gamma * np.log(uniforms)))
 
 
 @dataclass
@@ -301,7 +301,7 @@ class Matern(_Spectral):
         one_of((1.5, 2.5), nu=self.nu)
 
     def constants(self) -> tuple[float, ...]:
-        return (4.0 * self.nu * self.width, 1.0 / 3.0 if self.nu == 2.5 else 0.0)  # a^2 = 2 nu r^2
+        return (4.0 * self.nu * self.settled_gamma, 1.0 / 3.0 if self.nu == 2.5 else 0.0)  # a^2 = 2 nu r^2
 
     @staticmethod
     def formula(constants: Any, row: Any) -> None:
@@ -312,7 +312,8 @@ class Matern(_Spectral):
             row[j] = (one + a + constants[1] * square) * exp(-a)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
-        return np.asarray(np.sqrt(2.0 * self.width * self.nu / gammaincinv(self.nu, uniforms)))  # Student's t, 2 nu
+        # Student's t with 2 nu degrees of freedom.
+        return np.asarray(np.sqrt(2.0 * self.settled_gamma * self.nu / gammaincinv(self.nu, uniforms)))
 
 
 @dataclass
@@ -344,7 +345,7 @@ class Polynomial(_Scaled):
         at_least(0.0, offset=self.offset)
 
     def constants(self) -> tuple[float, ...]:
-        return (self.width, float(self.offset), float(self.degree))
+        return (self.settled_gamma, float(self.offset), float(self.degree))
 
     @staticmethod
     def formula(constants: Any, row: Any) -> None:
@@ -371,7 +372,7 @@ class Sigmoid(_Scaled):
     positive_definite: ClassVar[bool] = False
 
     def constants(self) -> tuple[float, ...]:
-        return (self.width, float(self.offset))
+        return (self.settled_gamma, float(self.offset))
 
     @staticmethod
     def formula(constants: Any, row: Any) -> None:

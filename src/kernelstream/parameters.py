@@ -63,21 +63,21 @@ class Parameters:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value from which `from_json` makes an equal object."""
-        record: dict[str, Any] = {"type": type(self).__name__}
+        written: dict[str, Any] = {"type": type(self).__name__}
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, Parameters):
                 value = value.to_json()
             elif isinstance(value, numbers.Real):
                 value = "inf" if math.isinf(value) else getattr(value, "item", lambda v=value: v)()
-            record[name] = value
-        return record
+            written[name] = value
+        return written
 
 
-def from_json(record: Any) -> Any:
+def from_json(written: Any) -> Any:
     """The object that `Parameters.to_json` described. Runs no code but the constructors of known classes."""
-    if not isinstance(record, dict):
-        return math.inf if record == "inf" else record
-    fields = dict(record)
+    if not isinstance(written, dict):
+        return math.inf if written == "inf" else written
+    fields = dict(written)
     name = fields.pop("type", None)
     if not isinstance(name, str) or name not in Parameters.registry:
         raise ValueError(

@@ -200,13 +200,13 @@ def classification(classes: Any, *, grow: bool = False) -> Classification:
     return Binary(classes) if len(classes) == 2 else Multiclass(classes)
 
 
-def from_json(record: dict[str, Any]) -> Task:
+def from_json(written: dict[str, Any]) -> Task:
     kinds = {task.name: task for task in (Binary, Multiclass)}
-    if record["name"] == REGRESSION:
+    if written["name"] == REGRESSION:
         return Regression()
-    kind = np.dtype(record["dtype"])
-    # Text is as long as the longest label, whatever the record says of it.
-    return kinds[record["name"]](np.array(record["classes"], np.str_ if kind.kind == "U" else kind))
+    kind = np.dtype(written["dtype"])
+    # Text is as long as the longest label, whatever the file says of it.
+    return kinds[written["name"]](np.array(written["classes"], np.str_ if kind.kind == "U" else kind))
 
 
 def _plain(labels: np.ndarray) -> bool:

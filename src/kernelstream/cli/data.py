@@ -13,7 +13,7 @@ from ..report import words
 from ..report.live import ProgressLine
 from ..sources import ReadAhead
 from . import options as o
-from .opening import say
+from .looking import say
 
 
 @dataclass(frozen=True, kw_only=True)

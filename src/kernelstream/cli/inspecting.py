@@ -9,7 +9,7 @@ from rich.console import Console
 
 from ..learner import Learner
 from . import options as o
-from .opening import say
+from .looking import say
 
 
 def inspect(

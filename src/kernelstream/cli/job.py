@@ -17,7 +17,7 @@ from ..learner import Learner, OnlineLearner
 from ..report.live import ProgressLine
 from ..sources import LabelledBlock, ReadAhead, Shuffled, Source
 from ..sources.survey import Survey
-from .opening import looked, refuse_a_second_pass, say
+from .looking import looked, refuse_a_second_pass, say
 from .options import Reading
 from .others import knows_its_classes, other
 from .output import Outcome

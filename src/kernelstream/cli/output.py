@@ -19,7 +19,7 @@ from ..report import words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
-from .opening import say
+from .looking import say
 from .places import is_stdout
 from .request import Request
 
@@ -90,20 +90,20 @@ def _table(request: Request, outcome: Outcome) -> Table:
 
 def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The JSON value."""
-    record: dict[str, Any] = {"version": __version__, "data": request.data, "scale": request.scale}
-    record |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
+    written: dict[str, Any] = {"version": __version__, "data": request.data, "scale": request.scale}
+    written |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
     if outcome.looking_ahead_seconds is not None:
-        record["looking_ahead_seconds"] = outcome.looking_ahead_seconds
+        written["looking_ahead_seconds"] = outcome.looking_ahead_seconds
     if outcome.found is not None:
-        record["survey"] = outcome.found.to_json() | {"all_rows_for": request.all_rows_for}
+        written["survey"] = outcome.found.to_json() | {"all_rows_for": request.all_rows_for}
     if outcome.test is not None:
-        record |= {"test": outcome.test, "passes": outcome.passes}
-    record["interrupted"] = outcome.interrupted
+        written |= {"test": outcome.test, "passes": outcome.passes}
+    written["interrupted"] = outcome.interrupted
     if request.alone:
-        return record | {"skipped": outcome.skipped} | outcome.traces[0].to_json()
+        return written | {"skipped": outcome.skipped} | outcome.traces[0].to_json()
     if request.repeated and len(outcome.learners) == 1:
-        record["summary"] = {name: {"mean": mean, "sd": sd} for name, (mean, sd) in summarized(outcome.traces).items()}
-    return record | {"runs": [trace.to_json() for trace in outcome.traces]}
+        written["summary"] = {name: {"mean": mean, "sd": sd} for name, (mean, sd) in summarized(outcome.traces).items()}
+    return written | {"runs": [trace.to_json() for trace in outcome.traces]}
 
 
 def _write_page(path: Path, request: Request, outcome: Outcome) -> None:

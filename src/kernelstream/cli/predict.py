@@ -21,7 +21,7 @@ from ..report.live import ProgressLine
 from ..sources import ReadAhead, Source
 from ..tasks import Classification
 from . import options as o
-from .opening import say
+from .looking import say
 from .places import STDOUT, is_stdout
 
 

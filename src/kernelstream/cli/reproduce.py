@@ -12,7 +12,7 @@ from rich.table import Table
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.run import Trace
 from . import options as o
-from .opening import say
+from .looking import say
 
 EVERYTHING = "all"
 
@@ -33,7 +33,7 @@ def reproduce(
     from ..papers.items import ItemError, papers
     from ..papers.pages import write_page, write_result
     from ..papers.results import counted
-    from ..papers.running import run_item
+    from ..papers.trials import run_item
 
     with o.errors_in_one_line():
         if item is None:

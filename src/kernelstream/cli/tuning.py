@@ -17,7 +17,7 @@ from ..report.live import ProgressLine
 from ..sources import ArraySource, Source
 from ..sources.survey import Survey
 from . import options as o
-from .opening import looked, say
+from .looking import looked, say
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,9 +41,9 @@ class Checkpoint(NamedTuple):
         return self._asdict() | {"metrics": _without_nan(self.metrics), "window": _without_nan(self.window)}
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Self:
-        found = {"metrics": _with_nan(record["metrics"]), "window": _with_nan(record["window"])}
-        return cls(**record | found)
+    def from_json(cls, written: dict[str, Any]) -> Self:
+        found = {"metrics": _with_nan(written["metrics"]), "window": _with_nan(written["window"])}
+        return cls(**written | found)
 
 
 _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
@@ -290,7 +290,7 @@ class Run:
         for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
             for metric in metrics:
                 metric.restore(saved[metric.name])
-        self.trace.checkpoints[:] = [Checkpoint.from_json(record) for record in state["checkpoints"]]
+        self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
         self.trace.parameters = self.model.parameters
         self._next_mark()

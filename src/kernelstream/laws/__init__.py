@@ -12,7 +12,7 @@ ALGORITHMS is enough to be covered. A law that cannot hold stands in the algorit
 """
 
 from .cases import Case, cases, selection
-from .checking import ALGORITHM_LAWS, LEARNER_LAWS, applies, cases_of, check_algorithm
+from .checking import ALGORITHM_LAWS, LEARNER_LAWS, applies, cases_by_law, check_algorithm, check_law
 from .kernels import KERNEL_LAWS, check_kernel
 from .losses import LOSS_LAWS, check_loss
 
@@ -24,9 +24,10 @@ __all__ = [
     "Case",
     "applies",
     "cases",
-    "cases_of",
+    "cases_by_law",
     "check_algorithm",
     "check_kernel",
+    "check_law",
     "check_loss",
     "selection",
 ]

@@ -1,13 +1,15 @@
 """Cases: an algorithm with every kernel, loss and task that it takes, made from its spec alone."""
 
 import copy
+import functools
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..engine import Algorithm
 from ..kernels import DOT, KERNELS
@@ -71,29 +73,49 @@ def cases(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
 
 def selection(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
     """Some of the cases: every kernel once, and every loss of every task once."""
-    everything = {(str(c.spec.kernel), c.task, c.loss): c for c in cases(algorithm)}
-    kernels = list(dict.fromkeys(kernel for kernel, _, _ in everything))
-    losses = list(dict.fromkeys((task, loss) for _, task, loss in everything))
+    return selected(cases(algorithm))
+
+
+def selected(everything: Sequence[Case]) -> list[Case]:
+    """Those of an algorithm's cases that have every kernel once, and every loss of every task once."""
+    by_name = {(str(c.spec.kernel), c.task, c.loss): c for c in everything}
+    kernels = list(dict.fromkeys(kernel for kernel, _, _ in by_name))
+    losses = list(dict.fromkeys((task, loss) for _, task, loss in by_name))
     chosen = range(max(len(kernels), len(losses)))
-    return [everything[(kernels[i % len(kernels)], *losses[i % len(losses)])] for i in chosen]
+    return [by_name[(kernels[i % len(kernels)], *losses[i % len(losses)])] for i in chosen]
 
 
-def one_a_task(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
-    """Some of the cases: every task once."""
+def one_a_task(some: Sequence[Case]) -> list[Case]:
+    """The first case of every task."""
     found: dict[str, Case] = {}
-    for case in selection(algorithm):
+    for case in some:
         found.setdefault(case.task, case)
     return list(found.values())
 
 
 def learn_in_blocks(learner: Learner, X: Any, y: Any, height: int) -> np.ndarray:
-    return np.concatenate([learner.learn(X[t : t + height], y[t : t + height]) for t in range(0, len(y), height)])
+    starts = range(0, len(y), height)
+    return np.concatenate([learner.learn(rows_of(X, t, t + height), y[t : t + height]) for t in starts])
+
+
+def rows_of(X: Any, start: int, stop: int) -> Any:
+    """Some rows of a matrix. For sparse ones SciPy takes longer to cut a block out than learning from it takes."""
+    if not sp.issparse(X):
+        return X[start:stop]
+    ends = X.indptr[start : stop + 1]
+    inside = slice(ends[0], ends[-1])
+    return type(X)((X.data[inside], X.indices[inside], ends - ends[0]), shape=(len(ends) - 1, X.shape[1]))
 
 
 def reference_of(spec: Algorithm) -> ModuleType | None:
     """The oracle of an algorithm of ours: the reference named like its class in lower case, or like its file."""
     package, _, file = type(spec).__module__.rpartition(".")
-    for name in (type(spec).__name__.lower(), file):
+    return _reference(package, type(spec).__name__.lower(), file)
+
+
+@functools.cache
+def _reference(package: str, *names: str) -> ModuleType | None:
+    for name in names:
         path = f"kernelstream.reference.{name}"
         if package == "kernelstream.algorithms" and importlib.util.find_spec(path) is not None:
             return importlib.import_module(path)

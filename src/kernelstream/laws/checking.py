@@ -1,12 +1,12 @@
 """Which laws are tried on which cases of an algorithm; all of them at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..engine import Algorithm
 from ..numerics.compile import INTERPRETED
 from ..tasks import BINARY, MULTICLASS
 from . import algorithms, learners
-from .cases import Case, cases, one_a_task, reference_of, selection
+from .cases import Case, cases, one_a_task, reference_of, selected
 
 Law = Callable[[Case], None]
 
@@ -71,16 +71,33 @@ def applies(law: str, case: Case) -> bool:
     return law not in case.spec.exempt and (law not in _APPLIES or _APPLIES[law](case))
 
 
-def cases_of(law: str, algorithm: Algorithm | type[Algorithm]) -> list[Case]:
-    """The cases that a law is tried on: the reference on all of them; a law of Learner on one a task; the others on
-    some that cover kernels and losses.
+def cases_by_law(algorithm: Algorithm | type[Algorithm]) -> dict[str, list[Case]]:
+    """The cases that each law is tried on, none or some: the reference on all of them; a law of Learner on one a task;
+    the others on some that cover kernels and losses.
     """
-    of_subject = cases if law == _REFERENCE else one_a_task if law in LEARNER_LAWS else selection
-    return [case for case in of_subject(algorithm) if applies(law, case)]
+    everything = cases(algorithm)
+    some = selected(everything)
+    one = one_a_task(some)
+    of_subject = {
+        law: everything if law == _REFERENCE else one if law in LEARNER_LAWS else some for law in ALGORITHM_LAWS
+    }
+    return {law: [case for case in among if applies(law, case)] for law, among in of_subject.items()}
+
+
+def check_law(law: str, cases: Sequence[Case]) -> None:
+    """A law in each of the cases. AssertionError: it names those in which the law fails, and the first one's reason."""
+    failures = []
+    for case in cases:
+        try:
+            ALGORITHM_LAWS[law](case)
+        except Exception as error:
+            failures.append((case, error))
+    if failures:
+        names, (_, first) = "; ".join(str(case) for case, _ in failures), failures[0]
+        raise AssertionError(f"{law} fails in {len(failures)} of {len(cases)} cases ({names}): {first}") from first
 
 
 def check_algorithm(algorithm: Algorithm | type[Algorithm]) -> None:
-    """Every law of algorithms, each on its cases."""
-    for name, law in ALGORITHM_LAWS.items():
-        for case in cases_of(name, algorithm):
-            law(case)
+    """Every law of algorithms, each in its cases."""
+    for law, kept in cases_by_law(algorithm).items():
+        check_law(law, kept)

@@ -17,7 +17,7 @@ from ..losses import as_loss
 from ..numerics.compile import specialisations
 from ..tasks import BINARY, MULTICLASS, Binary, Classification, Multiclass, Task
 from .agreement import N_ROWS, require, require_refusal, require_same, require_same_bits, snapshot
-from .cases import Case, learn_in_blocks, selection
+from .cases import SMALL, Case, learn_in_blocks, selection
 from .examples import TASKS, adjusted, bad_inputs, example_kernels, sparse_rows, stream
 
 
@@ -90,7 +90,7 @@ def _strangers(case: Case) -> Iterator[tuple[str, Learner]]:
             yield name, case.adjusted(**{name: value}).learner()
     for other in ALGORITHMS.values():
         if type(other) is not type(spec) and case.task in other.tasks:
-            stranger = replace(other, kernel=Gaussian(gamma=0.3))
+            stranger = adjusted(other, kernel=Gaussian(gamma=0.3), **SMALL)
             yield "algorithm", Learner(stranger, TASKS[case.task](), seed=5, dtype="float64")
 
 

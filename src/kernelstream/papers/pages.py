@@ -13,7 +13,7 @@ from . import items
 from .figures import write_figure, write_surfaces
 from .items import Item, Published
 from .results import AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED, Cell, Result, check_claim, counted, verdict
-from .running import trained
+from .trials import trained
 
 _TITLES = {
     "lsokl": "Large Scale Online Kernel Learning (Lu et al. 2016)",

@@ -69,11 +69,11 @@ class Result:
 
     def save(self, path: Path) -> None:
         """Write JSON; a run that diverged has no value in it."""
-        record = asdict(self)
-        for cell in record["cells"]:
+        written = asdict(self)
+        for cell in written["cells"]:
             for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
-        disk.write_text(path, json.dumps(record, indent=1, allow_nan=False))
+        disk.write_text(path, json.dumps(written, indent=1, allow_nan=False))
 
     @classmethod
     def load(cls, path: Path) -> "Result":

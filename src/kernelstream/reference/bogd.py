@@ -47,7 +47,7 @@ def learn(spec, loss, X, y, outputs, seed):
         if len(S) < B:
             S, alpha = np.vstack([S, x]), np.vstack([(1 - eta * lam) * alpha, clipped(-eta * g[None], gamma * eta)])
             continue
-        own = np.array([abs(matrix(spec.kernel, z, z)[0, 0]) ** 0.5 for z in S])
+        own = np.sqrt(np.abs(np.diag(matrix(spec.kernel, S, S))))
         if spec.sampling == "oldest":
             p, j = np.zeros(B), draws % B
         else:

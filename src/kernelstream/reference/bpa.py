@@ -31,11 +31,12 @@ def learn(spec, loss, X, y, outputs, seed):
         if len(S) <= B:
             continue
         K = matrix(spec.kernel, S, S)
-        spans = [span(spec.maintenance, K, r) for r in range(B)]
-        onto = [np.linalg.lstsq(K[np.ix_(V, V)], K[V, r], rcond=ROUNDING)[0] for r, V in enumerate(spans)]
-        lost = [alpha[r] @ alpha[r] * (K[r, r] - K[r, V] @ c) for r, (V, c) in enumerate(zip(spans, onto, strict=True))]
+        V = np.array([span(spec.maintenance, K, r) for r in range(B)])  # a row for each r
+        k = K[V, np.arange(B)[:, None]]
+        onto = (np.linalg.pinv(K[V[:, :, None], V[:, None, :]], ROUNDING, hermitian=True) @ k[:, :, None])[:, :, 0]
+        lost = (alpha[:B] ** 2).sum(axis=1) * (np.diag(K)[:B] - (k * onto).sum(axis=1))
         r = int(np.argmin(lost))
-        alpha[spans[r]] += np.outer(onto[r], alpha[r])
+        alpha[V[r]] += np.outer(onto[r], alpha[r])
         if spec.maintenance == "projection":
             S, alpha = np.delete(S, r, axis=0), np.delete(alpha, r, axis=0)
         else:

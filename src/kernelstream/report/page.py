@@ -149,9 +149,9 @@ def _results(group: list[Run]) -> str:
 
 
 def _metric_cell(name: str, run: Run, group: list[Run]) -> str:
-    spread = run.metric(name)
-    is_best = len(group) > 1 and spread.mean == best(name, [other.metric(name).mean for other in group])
-    return f"<td{' class=best' if is_best else ''}>{words.metric_value(name, *spread)}</td>"
+    value = run.metric(name)
+    is_best = len(group) > 1 and value.mean == best(name, [other.metric(name).mean for other in group])
+    return f"<td{' class=best' if is_best else ''}>{words.metric_value(name, *value)}</td>"
 
 
 def _cost(run: Run) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _WINDOW_ROWS, _WINDOW_SHARE = 30, 0.02
 _POWERS = {"rmse": 2.0}
 
 
-class Spread(NamedTuple):
+class OverRepeats(NamedTuple):
     """The mean over repeats and their standard deviation, None when there is one run."""
 
     mean: float
@@ -49,17 +49,17 @@ class Run:
         return self.repeats[0]
 
     @property
-    def headline(self) -> Spread:
+    def headline(self) -> OverRepeats:
         return self.metric(self.trace.headline)
 
-    def metric(self, name: str) -> Spread:
+    def metric(self, name: str) -> OverRepeats:
         return self.over(lambda trace: trace.last.metrics.get(name, math.nan))
 
-    def over(self, number: Callable[[Trace], float]) -> Spread:
-        """The spread of a number over the repeats."""
+    def over(self, number: Callable[[Trace], float]) -> OverRepeats:
+        """A number's mean and deviation over the repeats."""
         values = [number(trace) for trace in self.repeats]
         mean = sum(values) / len(values)
-        return Spread(mean, None if len(values) == 1 else float(np.std(values, ddof=1)))
+        return OverRepeats(mean, None if len(values) == 1 else float(np.std(values, ddof=1)))
 
     def curve(self, x: str, y: str) -> Curve:
         """`y` (METRIC, WINDOW or SIZE) against `x` (ROWS or SECONDS), at the rows that all repeats have."""

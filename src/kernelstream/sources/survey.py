@@ -83,9 +83,9 @@ class Survey:
         return {"task": self.task.to_json(), **decided, "grow_classes": self.grow_classes}
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "Survey":
+    def from_json(cls, written: dict[str, Any]) -> "Survey":
         """What was decided, without the scaling, which a learner has."""
-        return cls(task_from_json(record["task"]), **{name: record[name] for name in _DECIDED})
+        return cls(task_from_json(written["task"]), **{name: written[name] for name in _DECIDED})
 
 
 def survey(
