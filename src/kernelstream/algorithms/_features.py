@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift
-from ..numerics.lifts import Lift, lift_rows
-from ..numerics.linear import evaluate_linear
+from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
 
 
 class FeatureState(NamedTuple):
@@ -37,7 +36,7 @@ class FeatureAlgorithm(Algorithm):
         return FeatureState(self.lift.map(shape), weights, np.zeros((), np.int64))
 
     def scratch(self, state: Any, shape: Shape) -> Any:
-        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
+        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.n_lifted(shape.width))
         return FeatureScratch(shared, self.lift.lifted(state.map, shared.chunk))
 
     def lifts_ahead(self, state: Any) -> bool:
@@ -73,7 +72,7 @@ def _lift(record, state, scratch, block, start, stop):
 
 
 def _evaluate(record, state, scratch, x, scores):
-    evaluate_linear(state.weights, scratch.lifted.z[x.place], scores)
+    evaluate_lifted(record.lift, state.weights, scratch.lifted, x.place, scores)
 
 
 def on_features(record: Any) -> Any:
