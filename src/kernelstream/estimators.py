@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .algorithms import as_algorithm
 from .engine import Algorithm
-from .engine.inputs import FITTED, NONE, ONLINE, Inputs, Scaling, fitted
+from .engine.inputs import FITTED, METRICS, NONE, ONLINE, Inputs, Scaling, fitted
 from .learner import Learner
 from .losses import as_loss
 from .numerics.rows import as_matrix
@@ -224,8 +224,9 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
     grow_features : accept blocks with more features later
-    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "standard" or
-        "minmax", fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
+    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "metric", features by
+        how much each matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax",
+        fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
     grow_classes : accept labels that were never announced
     n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name:
@@ -236,7 +237,7 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     classes_ : labels, in the order of the outputs
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
-    feature_importances_ : of "auto", the share of each feature in the learned metric
+    feature_importances_ : of "auto" and of a learned metric, the share of each feature
     points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
     """
 
@@ -382,7 +383,7 @@ def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | Onl
     scaling: Any = header.get("estimator_scaling")
     if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
         kind = learner.inputs.features.kind
-        scaling = kind if kind in (NONE, ONLINE) else learner.inputs
+        scaling = kind if kind in (NONE, ONLINE, *METRICS) else learner.inputs
     common: dict[str, Any] = {
         "epochs": header.get("epochs", 1),
         "random_state": header.get("random_state"),
