@@ -461,8 +461,8 @@ class Inputs(NamedTuple):
 
 
 def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
-    """What ``scaling=`` stands for; online and by a metric, targets of a regression are scaled too. The learner owns the
-    result.
+    """What ``scaling=`` stands for; online and by a metric, targets of a regression are scaled too. The learner owns
+    the result.
     """
     if isinstance(scaling, Inputs):
         return scaling.copy()
