@@ -152,6 +152,10 @@ def test_runs_are_repeated_and_summarized():
         (("--algorithms", "fogd,rbp", "--set", "rank=3"), ("none of fogd, rbp", "rank")),
         (("--algorithms", "fogd", "--set", "rbp:budget=3"), ("'rbp'", "not among fogd")),
         (("--algorithms", "fogd,tvm"), ("tvm", "multiclass")),
+        (
+            ("--algorithms", "fogd,sklearn.linear_model.SGDClassifier", "--scale", "metric"),
+            ("--scale metric", "SGDClassifier", "--scale online"),
+        ),
     ],
 )
 def test_compare_refuses_in_one_line(arguments, words):
@@ -251,6 +255,16 @@ def test_inspect_draws_what_can_be_drawn(tmp_path):
         assert (tmp_path / algorithm / name / name).read_bytes().startswith(b"\x89PNG")
     facts = json.loads(done("inspect", tmp_path / "m.ks", "--json").stdout)
     assert (facts["algorithm"], facts["features"], facts["rows seen"]) == ("rrf", "30", "569")
+
+
+def test_a_learned_metric_goes_with_the_model_and_is_drawn(tmp_path):
+    run = done(
+        "run", "breast-cancer", "--algorithm", "fogd", "--scale", "metric", "--json", "-", "--save", tmp_path / "m.ks"
+    )
+    assert json.loads(run.stdout)["mistake_rate"] < 0.1
+    done("inspect", tmp_path / "m.ks", "--output", tmp_path)
+    assert (tmp_path / "importances.png").read_bytes().startswith(b"\x89PNG")
+    assert_refused(call("tune", "breast-cancer", "--scale", "metric", "--out", tmp_path / "t.toml"), "--scale online")
 
 
 def test_images_may_have_any_shape(tmp_path):

@@ -17,9 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream
-from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron
+from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron, Ridge
 from kernelstream.engine.state import leaves
-from kernelstream.kernels import Gaussian, Laplacian
+from kernelstream.kernels import Gaussian, Laplacian, Matern
 
 # scikit-learn expects the same of its SGD estimators: an online learner that sees a row twice takes two steps, which is
 # not one step of twice the length, and a row of weight 0 still counts as a round.
@@ -40,6 +40,8 @@ REGRESSION_SPECS = [Perceptron(), OGD(), FOGD(n_components=100), NOGD(budget=50)
         *(OnlineKernelClassifier(spec) for spec in SPECS),
         *(OnlineKernelRegressor(spec) for spec in REGRESSION_SPECS),
         OnlineKernelClassifier("fogd", grow_classes=True),
+        OnlineKernelClassifier("ridge", n_components=50, gamma=0.1),
+        OnlineKernelRegressor("ridge", n_components=50, solve="exact"),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
@@ -271,6 +273,60 @@ def test_merging_two_halves_beats_neither_half_by_much(digits):
     alone = [half.score(X[1200:], y[1200:]) for half in halves]
     assert halves[0].merge(halves[1]).score(X[1200:], y[1200:]) > min(alone) - 0.02
     assert halves[0].n_seen_ == 1200
+
+
+# Parameters of the algorithm and of its kernel by their own names.
+
+
+def test_parameters_of_the_algorithm_and_its_kernel_go_by_their_own_names(cancer):
+    X, y = cancer
+    clf = OnlineKernelClassifier("fogd", gamma=0.05, n_components=40, random_state=0).fit(X, y)
+    assert (clf.algorithm_.n_components, clf.algorithm_.kernel) == (40, Gaussian(gamma=0.05))
+    spec = FOGD(kernel=Gaussian(gamma=0.05), n_components=40)
+    assert same_model(clf, OnlineKernelClassifier(spec, random_state=0).fit(X, y))
+    over = OnlineKernelClassifier(FOGD(n_components=7, learning_rate=0.1), n_components=40, random_state=0).fit(X, y)
+    assert (over.algorithm_.n_components, over.algorithm_.learning_rate) == (40, 0.1)
+    laplacian = OnlineKernelRegressor("ridge", kernel=Matern(), nu=2.5, regularization=0.5).fit(X, y)
+    assert laplacian.algorithm_.kernel.nu == 2.5 and laplacian.algorithm_.regularization == 0.5
+    assert OnlineKernelClassifier("fogd", loss="logistic").fit(X, y).predict_proba(X).shape == (len(X), 2)
+
+
+def test_a_name_that_nothing_has_is_refused_with_those_there_are():
+    for make in (OnlineKernelClassifier, OnlineKernelRegressor):
+        with pytest.raises(
+            ValueError, match=r"no parameter 'n_componentz'; it has .*n_components.*, and its kernel gamma"
+        ):
+            make("ridge", n_componentz=3)
+    with pytest.raises(ValueError, match="no parameter 'nu'"):
+        OnlineKernelClassifier("fogd", nu=1.5)
+    with pytest.raises(ValueError, match="n_components=0 must be"):
+        OnlineKernelClassifier("ridge", n_components=0)
+    clf = OnlineKernelClassifier("ridge", n_components=3)
+    with pytest.raises(ValueError, match="no parameter 'budget'"):
+        clf.set_params(budget=3)
+    assert clf.algorithm == Ridge(n_components=3)
+
+
+def test_clones_searches_and_files_have_parameters_given_by_name(cancer, tmp_path):
+    X, y = cancer
+    clf = OnlineKernelClassifier("ridge", n_components=40, gamma=0.05, random_state=0)
+    assert clf.get_params()["algorithm__n_components"] == 40
+    copy = clone(clf)
+    assert copy.get_params() == clf.get_params()
+    copy.set_params(n_components=30, gamma=0.1).fit(X, y)
+    assert (copy.algorithm_.n_components, copy.algorithm_.kernel.gamma, clf.algorithm.n_components) == (30, 0.1, 40)
+    copy.set_params(algorithm__n_components=20, algorithm__kernel__gamma=0.2)
+    assert copy.algorithm == Ridge(kernel=Gaussian(gamma=0.2), n_components=20)
+    assert copy.set_params(algorithm="ogd", gamma=0.3).algorithm == OGD(kernel=Gaussian(gamma=0.3))
+    assert copy.set_params(kernel=Matern(), nu=2.5).algorithm == OGD(kernel=Matern(nu=2.5))
+    clf.fit(X, y).save(tmp_path / "clf.ks")
+    assert kernelstream.load(tmp_path / "clf.ks").fit(X, y).algorithm_ == clf.algorithm_
+    for grid in ({"n_components": [1, 30]}, {"algorithm__n_components": [1, 30]}):
+        named = OnlineKernelClassifier("fogd", random_state=0)
+        search = GridSearchCV(named, {**grid, "algorithm__kernel__gamma": [0.05]}, cv=3).fit(X, y)
+        assert search.best_params_ == {next(iter(grid)): 30, "algorithm__kernel__gamma": 0.05}
+        assert search.best_estimator_.algorithm == FOGD(kernel=Gaussian(gamma=0.05), n_components=30)
+        assert named.algorithm == "fogd"
 
 
 # A row at a time.

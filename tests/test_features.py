@@ -1,4 +1,6 @@
-"""Structured features: against the explicit matrix, beyond one group and one block, on real rows; what maps share."""
+"""Structured features: against the explicit matrix, beyond one group and one block, on real rows; what maps share;
+random boxes.
+"""
 
 from dataclasses import replace
 
@@ -12,12 +14,17 @@ from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian, Matern, Polynomial
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
+from kernelstream.laws.examples import stream
 from kernelstream.losses import Hinge
-from kernelstream.numerics.lifts import Fourier, Structured
+from kernelstream.numerics.compile import compiled
+from kernelstream.numerics.lifts import Binning, Fourier, Structured, lift_rows
+from kernelstream.numerics.lifts.binning import CELLS
 from kernelstream.numerics.lifts.structured import GROUP, signs
+from kernelstream.numerics.rows import to_block
 from kernelstream.reference import fogd as reference
 from kernelstream.reference import losses as reference_losses
 from kernelstream.reference.features import frequencies
+from kernelstream.tasks import BINARY
 
 BEYOND = GROUP + 476  # features or components: a second group, a second block
 SPEC = FOGD(kernel=Gaussian(gamma=0.002), n_components=BEYOND, map="structured", learning_rate=0.5, loss="hinge")
@@ -214,3 +221,58 @@ def test_a_wider_map_holds_the_narrower_and_a_widened_one_is_the_wide(kind, n_co
     for part, whole, later in zip(narrow[:-1], wide[:-1], lift.grown(narrow, shapes[1])[:-1], strict=True):
         assert np.array_equal(part, whole[: len(part)])
         assert np.array_equal(later, whole)
+
+
+# Random boxes.
+
+
+def boxes(X, tables, gamma):
+    """The place of each row in every table."""
+    lift = Binning(Laplacian(gamma=gamma), tables)
+    shape = Shape(X.shape[1], 1, 3, np.dtype(np.float64))
+    map, record = lift.map(shape), lift.record(np.float64)
+    lifted = lift.lifted(map, len(X))
+    _lift(record, map, to_block(X, np.float64)[0], len(X), lifted)
+    return lifted.places
+
+
+@compiled
+def _lift(record, map, block, n, lifted):
+    lift_rows(record, map, block, 0, n, lifted)
+
+
+def test_two_rows_share_a_box_as_often_as_the_laplacian_kernel_says():
+    rng = np.random.default_rng(0)
+    X, tables = rng.normal(size=(40, 5)), 4000
+    places = boxes(X, tables, 0.2)
+    shared = (places[:, None] == places).mean(axis=2)
+    expected = np.exp(-0.2 * np.abs(X[:, None] - X).sum(axis=2))
+    # Boxes that differ fall together in one of 4096 cases; five deviations of a mean of so many coins.
+    assert np.abs(shared - expected).max() < 1 / CELLS + 5 * 0.5 / np.sqrt(tables)
+    assert (places // CELLS == np.arange(tables)).all()
+
+
+def test_boxes_are_spread_over_all_places_of_a_table():
+    X = np.random.default_rng(1).normal(size=(20_000, 6))
+    places = boxes(X, 2, 50.0) % CELLS  # hardly two rows share a box
+    for table in range(2):
+        counts = np.bincount(places[:, table], minlength=CELLS)
+        assert counts.var() < 1.2 * counts.mean()  # as of balls thrown into urns
+
+
+def test_large_numbers_have_boxes():
+    X = np.array([[1e15, -1e15], [-1e15, 1e15], [0.0, 0.0]])
+    assert (np.diff(boxes(X, 50, 1e3), axis=0) != 0).any(axis=1).all()
+
+
+def test_a_step_on_boxes_touches_one_cell_a_table():
+    X, y = stream(BINARY)
+    learner = Learner(FOGD(kernel=Laplacian(gamma=0.3), map="binning", n_components=30), Binary([-1, 1]))
+    learner.learn(X[:1], y[:1])
+    assert np.count_nonzero(learner._state.weights) == 30
+    assert learner.size == 30 * CELLS
+
+
+def test_only_the_laplacian_kernel_has_boxes():
+    with pytest.raises(ValueError, match=r"Gaussian is no mixture of boxes.*kernel=Laplacian\(\)"):
+        FOGD(map="binning")

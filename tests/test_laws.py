@@ -11,7 +11,7 @@ from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, Multiclas
 from kernelstream import algorithms as table
 from kernelstream.algorithms import _expansion
 from kernelstream.algorithms._skeleton import Skeleton
-from kernelstream.kernels import KERNELS, Gaussian, Kernel, Polynomial
+from kernelstream.kernels import KERNELS, Gaussian, Kernel, Laplacian, Polynomial
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks
@@ -24,6 +24,7 @@ from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 SPECS = {
     **ALGORITHMS,
     "fogd, structured map": FOGD(map="structured"),
+    "fogd, binning": FOGD(kernel=Laplacian(), map="binning"),
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),

@@ -5,6 +5,7 @@ is cut into calls, the model is the same.
 """
 
 import copy
+import inspect
 import os
 from typing import Any, Self
 
@@ -17,15 +18,20 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from .algorithms import as_algorithm
 from .engine import Algorithm
-from .engine.inputs import FITTED, NONE, ONLINE, Inputs, Scaling, fitted
+from .engine.inputs import FITTED, METRICS, NONE, ONLINE, Inputs, Scaling, fitted
 from .learner import Learner
 from .losses import as_loss
 from .numerics.rows import as_matrix
-from .parameters import Parameters
 from .tasks import Classification, Regression, Task, classification
 
 
 class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
+    def __init_subclass__(cls, **options: Any):
+        """What others see of the constructor are the estimator's own parameters: tools try each of them by its name."""
+        super().__init_subclass__(**options)
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        cls.__signature__ = inspect.Signature([one for one in own if one.kind is not one.VAR_KEYWORD])
+
     def __init__(
         self,
         algorithm: str | Algorithm = "auto",
@@ -38,78 +44,24 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         **parameters: Any,
     ):
-        self.algorithm = algorithm
+        self.algorithm = _changed(algorithm, parameters) if parameters else algorithm
         self.epochs = epochs
         self.random_state = random_state
         self.dtype = dtype
         self.grow_features = grow_features
         self.scaling = scaling
         self.threads = threads
-        try:
-            self._take(parameters)
-        except ValueError as error:
-            raise TypeError(str(error)) from None
-
-    # Parameters of the algorithm and of its kernel by their own names: attributes as the estimator's own are, so that
-    # clones, searches and representations have them. They win over what `algorithm` says.
-
-    def _take(self, parameters: dict[str, Any]) -> None:
-        """Set parameters of the algorithm, or of its kernel; ValueError for a name that neither has."""
-        if not parameters:
-            return
-        spec = as_algorithm(self.algorithm)
-        own = self._get_param_names()
-        kernel = parameters.get("kernel", getattr(self, "kernel", spec.kernel))
-        possible = [name for part in (spec, kernel) for name in _names(part) if name not in own]
-        for name in parameters:
-            if name not in possible:
-                raise ValueError(
-                    f"{type(self).__name__}({spec.name!r}) has no parameter {name!r}; it has {', '.join(own)}, "
-                    f"and those of {spec.name} and its kernel: {', '.join(dict.fromkeys(possible))}."
-                )
-        for name, value in parameters.items():
-            setattr(self, name, value)
-
-    def _taken(self) -> dict[str, Any]:
-        """The parameters of the algorithm that were given by name."""
-        own = self._get_param_names()
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in own and not (name.startswith("_") or name.endswith("_"))
-        }
-
-    def _spec(self) -> Algorithm:
-        """The algorithm with the parameters that were given by name."""
-        spec = as_algorithm(self.algorithm)
-        given = self._taken()
-        if not given:
-            return spec
-        self._take(given)
-        of_spec = {name: value for name, value in given.items() if name in _names(spec)}
-        of_kernel = {f"kernel__{name}": value for name, value in given.items() if name not in of_spec}
-        return copy.deepcopy(spec).set_params(**of_spec, **of_kernel)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; with `deep` also those of a spec and its parts, as ``algorithm__kernel__gamma``."""
-        return {**super().get_params(deep), **self._taken()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters by name. One of the algorithm goes by its own name or as ``algorithm__n_components``, also
-        where the algorithm is only named.
+        """Change parameters by name. One of the algorithm or its kernel goes by its own name or, also where the
+        algorithm is only named, as in ``algorithm__n_components`` and ``algorithm__kernel__gamma``.
         """
-        given, mine = self._taken(), {}
-        for name, value in params.items():
-            last = name.rpartition("__")[2]
-            inner = name in (f"algorithm__{last}", f"algorithm__kernel__{last}")
-            mine[last if inner and last in given else name] = value
-        own = {name: value for name, value in mine.items() if name.partition("__")[0] in self._get_param_names()}
-        if any(name.startswith("algorithm__") for name in own):
-            named = own.get("algorithm", self.algorithm)
-            own["algorithm"] = as_algorithm(named) if isinstance(named, str) else named
-        super().set_params(**own)
-        self._take({name: value for name, value in mine.items() if name not in own})
-        return self
+        own = self._get_param_names()
+        if any(name not in own for name in params):
+            flat = {name: value for name, value in params.items() if name.partition("__")[0] not in own}
+            nested = {name: value for name, value in params.items() if name not in flat}
+            params = {**nested, "algorithm": _changed(params.get("algorithm", self.algorithm), flat)}
+        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,7 +108,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             scaling = fitted(scaling, [as_matrix(rows)])
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return Learner(
-            self._spec(),
+            as_algorithm(self.algorithm),
             task,
             seed=seed,
             dtype=self.dtype,
@@ -235,15 +187,28 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
 
-def _names(part: Any) -> list[str]:
-    """The parameters of a spec or a kernel."""
-    return list(part.get_params(deep=False)) if isinstance(part, Parameters) else []
+def _place(spec: Algorithm, name: str) -> str:
+    """Where a parameter is that goes by its own name: in a spec, or in its kernel."""
+    mine, of_kernel = (list(part.get_params(deep=False)) for part in (spec, spec.kernel))
+    if name not in mine and name not in of_kernel:
+        raise ValueError(
+            f"{spec.name} has no parameter {name!r}; it has {', '.join(mine)}, and its kernel {', '.join(of_kernel)}."
+        )
+    return name if name in mine else f"kernel__{name}"
+
+
+def _changed(algorithm: str | Algorithm, parameters: dict[str, Any]) -> Algorithm:
+    """The spec with parameters of its own, or of its kernel, by their own names."""
+    spec = copy.deepcopy(as_algorithm(algorithm))
+    if "kernel" in parameters:
+        spec.set_params(kernel=parameters["kernel"])
+    return spec.set_params(**{_place(spec, name): value for name, value in parameters.items()})
 
 
 def _models_probabilities(estimator: "OnlineKernelClassifier") -> bool:
     if hasattr(estimator, "learner_"):
         return estimator.learner_.probabilistic
-    algorithm = estimator._spec()
+    algorithm = as_algorithm(estimator.algorithm)
     loss = getattr(algorithm, "loss", "auto")
     return algorithm.models_probabilities or (loss != "auto" and bool(as_loss(loss).probabilistic))
 
@@ -259,19 +224,20 @@ class OnlineKernelClassifier(ClassifierMixin, _OnlineKernelEstimator):  # type: 
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
     grow_features : accept blocks with more features later
-    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "standard" or
-        "minmax", fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
+    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "metric", features by
+        how much each matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax",
+        fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
     grow_classes : accept labels that were never announced
-    n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name, as in
-        ``OnlineKernelClassifier("ridge", n_components=2000)`` or ``OnlineKernelClassifier("fogd", gamma=0.1)``
+    n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name:
+        ``OnlineKernelClassifier("ridge", n_components=2000)`` is ``OnlineKernelClassifier(Ridge(n_components=2000))``
 
     Attributes
     ----------
     classes_ : labels, in the order of the outputs
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
-    feature_importances_ : of "auto", the share of each feature in the learned metric
+    feature_importances_ : of "auto" and of a learned metric, the share of each feature
     points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
     """
 
@@ -417,7 +383,7 @@ def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | Onl
     scaling: Any = header.get("estimator_scaling")
     if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
         kind = learner.inputs.features.kind
-        scaling = kind if kind in (NONE, ONLINE) else learner.inputs
+        scaling = kind if kind in (NONE, ONLINE, *METRICS) else learner.inputs
     common: dict[str, Any] = {
         "epochs": header.get("epochs", 1),
         "random_state": header.get("random_state"),

@@ -82,6 +82,10 @@ ISOTROPIC = Need(
     "{kernel} is not a mixture of Gaussians, so its frequencies have preferred directions: "
     "map='structured' needs an isotropic kernel (Gaussian, Cauchy, Matern). Use map='plain'.",
 )
+BINNED = Need(
+    "binned",
+    "{kernel} is no mixture of boxes: map='binning' needs the Laplacian kernel. Use map='plain' or kernel=Laplacian().",
+)
 
 
 @dataclass
@@ -91,6 +95,7 @@ class Kernel(Parameters):
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
     isotropic: ClassVar[bool] = False  # shift-invariant and a mixture of Gaussians
+    binned: ClassVar[bool] = False  # the chance that two rows share a box of random sides, see `steps`
     gaussian: ClassVar[bool] = False  # two terms become one by the closed form of `numerics.pairs`
     positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
@@ -144,6 +149,10 @@ class Kernel(Parameters):
     def scales(self, seed: int, n_components: int) -> np.ndarray:
         """For an isotropic kernel: the scale of each component's normal draws, a function of (seed, component)."""
         raise ISOTROPIC.refused(self)
+
+    def steps(self, uniforms: np.ndarray) -> np.ndarray:
+        """For a binned kernel: the sides of random boxes, from a uniform draw for each feature of each."""
+        raise BINNED.refused(self)
 
 
 @dataclass
@@ -252,6 +261,7 @@ class Laplacian(_Spectral):
 
     metric: ClassVar[int] = MANHATTAN
     isotropic: ClassVar[bool] = False
+    binned: ClassVar[bool] = True
 
     def unit(self, variance: float) -> float:
         return math.sqrt(variance)
@@ -263,6 +273,9 @@ class Laplacian(_Spectral):
 
     def draws(self, uniforms: np.ndarray) -> np.ndarray:
         return np.asarray(np.tan(np.pi * (uniforms - 0.5)))  # standard Cauchy
+
+    def steps(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.asarray(gammaincinv(2.0, uniforms) / self.width)  # a density of s k''(s), k = exp(-gamma s)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
         return np.full(uniforms.shape, self.settled_gamma)

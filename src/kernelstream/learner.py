@@ -71,8 +71,9 @@ class Learner:
     grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
     grow_classes: accept labels that were never announced; otherwise they are refused. A third class makes a binary task
         one of several classes.
-    scaling: "none", "online" (features, and targets of a regression, by what was seen so far), or a fitted one, as
-        `fit_scaling` gives it. The learner keeps its own copy.
+    scaling: "none"; "online" (features, and targets of a regression, by what was seen so far); "metric" (features by
+        how much each matters, as the first 256 rows say, targets as online) or "full-metric" (directions); or a fitted
+        one, as `fit_scaling` gives it. The learner keeps its own copy.
     threads: on how many cores one call may run; None means two, where there are two. They change no result.
 
     What a spec leaves to the data, such as ``gamma="scale"``, is settled on the first 256 rows (`engine.opening`).
@@ -120,7 +121,8 @@ class Learner:
         # Of the rows of a call among threads.
         self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
         self._runner: Runner | None = None
-        self._opening = Opening() if self.algorithm.depends_on_data else None
+        settles = self.algorithm.depends_on_data or self.inputs.features.settles
+        self._opening = Opening() if settles else None
         # A loss that does not fit the task is refused now.
         self.algorithm.settle(task.name, Sample(1.0, 1)).lowered(task.name, dtype)
 
@@ -162,7 +164,9 @@ class Learner:
     @property
     def attributes(self) -> dict[str, Any]:
         """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
-        return {} if self._runner is None else self._runner.spec.attributes(self._runner.state)
+        if self._runner is None:
+            return {}
+        return self.inputs.features.attributes() | self._runner.spec.attributes(self._runner.state)
 
     @property
     def _state(self) -> Any:
@@ -302,6 +306,7 @@ class Learner:
     def _settle(self) -> None:
         """Fix what depends on data from all rows so far, and learn them anew."""
         assert self._opening is not None and self._runner is not None
+        self.inputs.features.settle([(X, self._outputs(targets), w) for X, targets, w in self._opening.parts()])
         parts = [(self.inputs.features.known(X), *rest) for X, *rest in self._opening.parts()]
         shape = self._runner.shape
         blocks = [self._known(*to_block(X, self.dtype)) for X, *_ in parts]
@@ -313,6 +318,11 @@ class Learner:
         self._runner = fresh
         if self._opening.is_over:
             self._opening = None
+
+    def _outputs(self, targets: np.ndarray) -> np.ndarray:
+        """(n, K): a target, or for each of several classes whether it is the row's."""
+        K = self.task.n_outputs
+        return targets[:, None] if K == 1 else (targets[:, None] == np.arange(K)).astype(np.float64)
 
     def _advance(
         self, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any
@@ -596,7 +606,7 @@ class Learner:
         for name, a, b in pairs:
             if a != b:
                 remedy = ""
-                if self.algorithm == other.algorithm and name.startswith("kernel"):
+                if self.algorithm == other.algorithm and name.startswith(("kernel", "scaling.map")):
                     remedy = (
                         " Each was settled on its own first rows: begin both with one setting, as with "
                         "Learner(first.settled, ...), or give the kernel a width."

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift
 from ..engine.state import Limits, prefixed
-from ..numerics.lifts import Lift, lift_rows
-from ..numerics.linear import evaluate_linear
+from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
 
 
 class FeatureState(NamedTuple):
@@ -38,7 +37,7 @@ class FeatureAlgorithm(Algorithm):
         return FeatureState(self.lift.map(shape), weights, np.zeros((), np.int64))
 
     def scratch(self, state: Any, shape: Shape) -> Any:
-        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.length(shape.width))
+        shared = common(shape.width, shape.n_outputs, shape.dtype, self.lift.n_lifted(shape.width))
         return FeatureScratch(shared, self.lift.lifted(state.map, shared.chunk))
 
     def lifts_ahead(self, state: Any) -> bool:
@@ -81,7 +80,7 @@ def _lift(record, state, scratch, block, start, stop):
 
 
 def _evaluate(record, state, scratch, x, scores):
-    evaluate_linear(state.weights, scratch.lifted.z[x.place], scores)
+    evaluate_lifted(record.lift, state.weights, scratch.lifted, x.place, scores)
 
 
 def on_features(record: Any) -> Any:

@@ -25,6 +25,10 @@ def other(name: str, found: Survey) -> Model:
     if wrong & {base.__name__ for base in type(made).__mro__}:
         raise ValueError(f"{name} is not for a {found.task.name} task; leave it out, or set another --task.")
     model = as_model(made, found.task)
+    if found.scaling.settles:
+        raise ValueError(
+            f"--scale {found.scaling.kind} is learned with a model of ours, and {name} has none; take --scale online."
+        )
     return _OnScaledRows(model, found.scaling.copy()) if found.scaling.changes else model
 
 

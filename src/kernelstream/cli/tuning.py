@@ -62,6 +62,8 @@ def tune(request: TuneRequest) -> None:
             order = np.random.default_rng(request.seed).permutation(len(y))
             X, y = X[order], y[order]
         metric = default_metrics(found.task.name)[-1].name
+        if found.scaling.settles:
+            raise ValueError(f"--scale {found.scaling.kind} is learned with each model; tune with --scale online.")
         X = found.scaling.copy().learn(X)
 
         def tried(trial: Trial) -> None:

@@ -1,6 +1,7 @@
-"""Scaling of features and of targets, as part of a model: as they come, by fixed numbers, or by what was seen so far.
+"""Scaling of features and of targets, as part of a model: as they come, by fixed numbers, by what was seen so far, or
+by a metric that is learned from the first rows.
 
-The three are one protocol, so that nothing else asks which of them it has. What is online is causal: a row is scaled by
+They are one protocol, so that nothing else asks which of them it has. What is online is causal: a row is scaled by
 the rows learned before it and by itself, a prediction is scaled back by the targets learned before it. With itself
 among them a value is at most sqrt(n) deviations from the mean of n rows: the first rows cannot be far out.
 """
@@ -13,22 +14,26 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ..numerics.compile import compiled, inlined
+from ..numerics.relevance import learned_metric
 from ..numerics.rows import LARGEST, as_csr
+from .opening import LAST
 
 Matrix: TypeAlias = Any  # an ndarray or a csr_array; SciPy ships no types to say so
 Reals: TypeAlias = NDArray[np.float64]
 
 NONE, ONLINE = "none", "online"
 FITTED = ("minmax", "standard")
-SCALINGS = (NONE, *FITTED, ONLINE)
+METRICS = ("metric", "full-metric")
+SCALINGS = (NONE, *FITTED, ONLINE, *METRICS)
 
 
 class Scaling:
-    """Base of the three: rows as they come, which is nothing to do."""
+    """Base of them: rows as they come, which is nothing to do."""
 
     kind: str = NONE
     changes: ClassVar[bool] = False  # whether rows and targets are any different for it
     follows: ClassVar[bool] = False  # whether learning rows changes it
+    settles: ClassVar[bool] = False  # whether it is settled on the first rows (`Opening`)
 
     def width(self, X: Matrix) -> int:
         """The width of these rows when they are scaled; ValueError where they cannot be."""
@@ -61,6 +66,15 @@ class Scaling:
     def undo(self, X: Reals) -> Reals:
         """Values (n, d) as they were, by the newest numbers."""
         return X
+
+    def settle(self, rows: "list[tuple[Matrix, Reals, Reals]]") -> None:
+        """Fix what depends on the first rows: blocks of them as they came, with the outputs (n, K) that are to be
+        learned and the rows' weights.
+        """
+
+    def attributes(self) -> dict[str, Any]:
+        """What it shows of itself, by name."""
+        return {}
 
     def merge(self, other: "Scaling") -> None:
         """Take in what another scaling of the same kind has seen."""
@@ -228,6 +242,93 @@ class OnlineScaling(Scaling):
         return {"counts": counts, "mean": self.mean, "squares": self.squares}
 
 
+class MetricScaling(Scaling):
+    """x -> ((x - mean) / deviation) T of the first rows, T a metric that is learned from them (`relevance`): a number
+    for each feature or, full, a matrix. Sparse rows keep their zeros: x / root mean square, and a number for each.
+
+    Settled with the learner's other choices, on its first rows. A feature that has not varied in them does not count.
+    """
+
+    changes = settles = True
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.n_rows = 0  # that it was settled on
+        self.offset: Reals = np.zeros(0)
+        self.map: Reals = np.zeros((0, 0) if self.full else 0)
+        self.importances: Reals = np.zeros(0)
+
+    @property
+    def full(self) -> bool:
+        return self.kind == METRICS[1]
+
+    def settle(self, rows: list[tuple[Matrix, Reals, Reals]]) -> None:
+        sparse = issparse(rows[0][0])
+        if sparse and self.full:
+            raise ValueError(f"scaling={self.kind!r} mixes features, which fills sparse rows; take {METRICS[0]!r}.")
+        width = max(X.shape[1] for X, _, _ in rows)
+        blocks = [as_csr(X.data, X.indices, X.indptr, width).toarray() if issparse(X) else X for X, _, _ in rows]
+        X = np.concatenate([np.pad(block, ((0, 0), (0, width - block.shape[1]))) for block in blocks])
+        Y, weights = (np.concatenate([row[i] for row in rows]) for i in (1, 2))
+        self.n_rows, d = len(X), width
+        offset = np.zeros(d) if sparse else X.mean(axis=0)
+        deviation = np.sqrt(((X - offset) ** 2).mean(axis=0))
+        varied = deviation > 1e-9 * (1e-300 + np.abs(X).max(axis=0))
+        factor = np.divide(1.0, deviation, out=np.zeros(d), where=varied)
+        T = np.eye(d) if self.full else np.ones(d)
+        here = np.flatnonzero(varied)
+        unit = Y.std(axis=0).max()
+        if len(here) and unit > 0 and weights.any():
+            V = ((X - offset) * factor)[:, here]
+            learned = learned_metric(V, (Y - Y.mean(axis=0)) / unit, weights, full=self.full)
+            T[np.ix_(here, here) if self.full else here] = learned
+        squares = np.where(varied, (T * T).sum(axis=1) if self.full else T * T, 0.0)
+        self.offset, self.map = offset, factor[:, None] * T if self.full else factor * T
+        self.importances = squares / max(float(squares.sum()), 1e-300)
+
+    def apply(self, X: Matrix) -> Matrix:
+        if self.n_rows == 0:
+            return X
+        known, width = len(self.offset), X.shape[1]
+        if issparse(X) and not self.offset.any():
+            factor = _padded(self.map, max(known, width))
+            return as_csr(X.data * factor[X.indices], X.indices, X.indptr, width)
+        given = X.toarray() if issparse(X) else X
+        shifted = np.zeros((X.shape[0], known)) - self.offset
+        shifted[:, : min(known, width)] += given[:, :known]
+        rows = np.zeros((X.shape[0], max(known, width)))
+        if self.full:
+            for j in range(known):  # a BLAS product's bits would depend on how many rows there are
+                rows[:, :known] += shifted[:, j : j + 1] * self.map[j]
+        else:
+            rows[:, :known] = shifted * self.map
+        return rows
+
+    known = apply
+
+    def learn_beside(self, X: Matrix, shown: Matrix) -> tuple[Matrix, Matrix]:
+        return self.apply(X), self.apply(shown)
+
+    def attributes(self) -> dict[str, Any]:
+        """feature_importances: how much of the metric each feature has; they add up to 1."""
+        return {"feature_importances": self.importances.copy()} if self.n_rows > 0 else {}
+
+    def differences(self, other: Scaling) -> list[tuple[str, Any, Any]]:
+        pairs = super().differences(other)
+        if isinstance(other, MetricScaling) and self.n_rows >= LAST and other.n_rows >= LAST:
+            pairs.append(("scaling.map", self.map.tolist(), other.map.tolist()))
+        return pairs
+
+    def copy(self) -> Self:
+        copied = type(self)(self.kind)
+        vars(copied).update(vars(self))  # arrays are replaced, never changed
+        return copied
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        counts = np.array([self.n_rows], np.int64)
+        return {"counts": counts, "offset": self.offset, "map": self.map, "importances": self.importances}
+
+
 @inlined
 def _in_deviations(shift, squares, n):
     """A shift in units of the deviation of n rows; 0 when there is none."""
@@ -302,6 +403,14 @@ def scaling_from(kind: str, arrays: dict[str, NDArray[Any]]) -> Scaling:
     """The scaling whose `arrays` these are; ValueError when they cannot be."""
     if kind == NONE:
         return Scaling()
+    if kind in METRICS:
+        metric, d = MetricScaling(kind), len(arrays["offset"])
+        shapes = {"counts": (1,), "offset": (d,), "map": (d, d) if metric.full else (d,), "importances": (d,)}
+        if any(arrays[name].shape != shape or not np.isfinite(arrays[name]).all() for name, shape in shapes.items()):
+            raise ValueError("its metric is not one that can have been learned")
+        metric.n_rows = int(arrays["counts"][0])
+        metric.offset, metric.map, metric.importances = (arrays[name] for name in ("offset", "map", "importances"))
+        return metric
     if kind != ONLINE:
         return FixedScaling(kind, arrays["offset"], arrays["factor"])
     scaling = OnlineScaling()
@@ -352,7 +461,9 @@ class Inputs(NamedTuple):
 
 
 def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
-    """What ``scaling=`` stands for; online, the targets of a regression are scaled too. The learner owns the result."""
+    """What ``scaling=`` stands for; online and by a metric, targets of a regression are scaled too. The learner owns
+    the result.
+    """
     if isinstance(scaling, Inputs):
         return scaling.copy()
     if isinstance(scaling, str):
@@ -363,11 +474,16 @@ def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
             )
         if scaling not in SCALINGS:
             raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}, or a fitted one.")
-        scaling = OnlineScaling() if scaling == ONLINE else Scaling()
+        scaling = named(scaling)
     if not isinstance(scaling, Scaling):
         raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}, or a fitted one.")
-    both = scaling.follows and regression
-    return Inputs(scaling.copy(), type(scaling)() if both else Scaling())
+    both = (scaling.follows or scaling.settles) and regression
+    return Inputs(scaling.copy(), OnlineScaling() if both else Scaling())
+
+
+def named(kind: str) -> Scaling:
+    """The scaling of a kind that needs no rows beforehand, before any row."""
+    return MetricScaling(kind) if kind in METRICS else OnlineScaling() if kind == ONLINE else Scaling()
 
 
 class _Moments(NamedTuple):

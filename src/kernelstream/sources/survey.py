@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine.inputs import FITTED, NONE, ONLINE, SCALINGS, OnlineScaling, Scaling
+from ..engine.inputs import FITTED, NONE, ONLINE, SCALINGS, Scaling, named
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Classification, Multiclass, Regression, Task, classification
 from ..tasks import from_json as task_from_json
 from . import LabelledBlock, Matrix, Peekable, Source, fit_scaling
@@ -113,7 +113,7 @@ def survey(
         )
     look = _Look(source.name, task if classes is None or task != AUTO else _CLASSIFICATION, on_block)
     look.believed = classes is not None
-    scaling, ended = OnlineScaling() if scale == ONLINE else Scaling(), True
+    scaling, ended = named(scale), True
     if scale in SCALES_OF_ALL_ROWS:
         if not source.restartable:
             raise ValueError(

@@ -1,9 +1,20 @@
 """Lifts: maps of a row to the numbers that a linear model sees, as values with their state, record and scratch room."""
 
-from .base import Lift, lift_rows
+from .base import Lift, descend_lifted, evaluate_lifted, lift_rows
+from .binning import Binning
 from .fourier import Fourier
 from .identity import Identity
 from .nystrom import Nystrom
 from .structured import Structured
 
-__all__ = ["Fourier", "Identity", "Lift", "Nystrom", "Structured", "lift_rows"]
+__all__ = [
+    "Binning",
+    "Fourier",
+    "Identity",
+    "Lift",
+    "Nystrom",
+    "Structured",
+    "descend_lifted",
+    "evaluate_lifted",
+    "lift_rows",
+]

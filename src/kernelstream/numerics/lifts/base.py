@@ -8,6 +8,7 @@ of `lift_rows`; its *lifted* is scratch whose field `z` holds the lifted rows of
 from typing import Any
 
 from ..compile import by_record
+from ..linear import descend, evaluate_linear
 
 
 class Lift:
@@ -16,6 +17,10 @@ class Lift:
     def length(self, width: int) -> int:
         """How many numbers a row of so many features lifts to."""
         raise NotImplementedError
+
+    def n_lifted(self, width: int) -> int:
+        """How many of them are written down for a row: all, unless they are places of ones."""
+        return self.length(width)
 
     def record(self, dtype: Any) -> Any:
         """What compiled code reads; its type chooses the body of `lift_rows`."""
@@ -30,7 +35,7 @@ class Lift:
         raise NotImplementedError
 
     def lifted(self, map: Any, rows: int) -> Any:
-        """Scratch for a chunk of so many rows; its field `z` is (rows, length)."""
+        """Scratch for a chunk of so many rows; its field `z` is (rows, length), unless it has verbs of its own."""
         raise NotImplementedError
 
     def ready(self, map: Any) -> bool:
@@ -60,3 +65,17 @@ def require_same_seed(mine: Any, theirs: Any) -> None:
 @by_record
 def lift_rows(record, map, block, start, stop, lifted):
     """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""
+
+
+def _evaluate(record, weights, lifted, place, scores):
+    """scores = W'z of the row at a place of its chunk."""
+    evaluate_linear(weights, lifted.z[place], scores)
+
+
+def _descend(record, weights, step, g, lifted, place):
+    """W = W - step * g z' of the row at a place of its chunk."""
+    descend(weights, step, g, lifted.z[place])
+
+
+evaluate_lifted = by_record(_evaluate, default=_evaluate)
+descend_lifted = by_record(_descend, default=_descend)
