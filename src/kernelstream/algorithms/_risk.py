@@ -9,8 +9,10 @@ that are equal in size stay so to the last bit, which a rule that looks for the 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
+
 from ..kernels import KernelRecord
-from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
@@ -37,6 +39,7 @@ class RegularisedRisk(ExpansionAlgorithm):
     regularization: float = 1e-3
 
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    shorter_steps: ClassVar[str] = "raise regularization"
 
     def check(self) -> None:
         super().check()
@@ -83,8 +86,11 @@ risk_record = evaluated_by(_evaluate)
 @inlined
 def take_risk_slope(record, t, g, target, weight, scores):
     """Begin round t + 1: write the slope into g; return (loss, the weight of b = -g: 0 when there is nothing to
-    add).
+    add). Where it would be too long no round begins: the loss is NaN, the weight 0.
     """
-    t[()] += 1
     loss = slope(record.loss, target, scores, g)
-    return loss, weight if any_slope(g) else 0.0
+    length = weight if any_slope(g) else 0.0
+    if too_long(g, length):
+        return np.nan, 0.0
+    t[()] += 1
+    return loss, length

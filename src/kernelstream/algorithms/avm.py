@@ -248,6 +248,8 @@ def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f = state.f
     loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scratch.current)
+    if not math.isfinite(loss):
+        return loss
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
     if length > 0.0 or (near and not surely_covered(record, f, scratch)):

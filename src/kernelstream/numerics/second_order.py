@@ -55,10 +55,13 @@ def with_waiting(sums: Sums) -> Sums:
     n = int(sums.n_waiting)
     if n > 0:
         Z, Y = sums.waiting[:n], sums.waiting_y[:n]
+        # What needs memory comes first: from then on all sums are changed, and the rows wait no longer.
+        b, total = Y.T @ Z, np.abs(Y[:, 0]) @ Z  # targets of classes are -1 and 1 times the root of a row's weight
         add_products(sums.newer, Z)
-        sums.b[...] += Y.T @ Z
-        sums.total[...] += np.abs(Y[:, 0]) @ Z  # targets of classes are -1 and 1 times the root of a row's weight
-    return sums._replace(n_waiting=np.zeros((), np.int64))
+        sums.b[...] += b
+        sums.total[...] += total
+        sums.n_waiting[()] = 0
+    return sums
 
 
 def solution(sums: Sums, ridge: float) -> np.ndarray:
