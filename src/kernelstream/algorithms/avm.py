@@ -298,8 +298,8 @@ def halve(state):
 def change(record, state, k, i, e):
     """b_i += e, in this round and all later ones.
 
-    With h = sum 1/tau_s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where a
-    change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
+    With h = sum 1/tau_s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where
+    a change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
     """
     state.f.coef[k, i] += e
     if record.output != LAST:
