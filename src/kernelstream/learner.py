@@ -21,7 +21,7 @@ from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
 from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
-from .engine.turns import Lock, Turns, held
+from .engine.turns import Turns, held
 from .losses import as_loss
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
@@ -31,7 +31,7 @@ from .tasks import MULTICLASS, Binary, Classification, Regression, Task
 DTYPES = ("float32", "float64")
 
 MOST_THREADS = 1024  # each has room of its own for rows
-TOGETHER = 4096  # rows of a call that are learned before predictions of other threads, and interrupts, have their turn
+TOGETHER = 16_384  # rows of a call that are learned before predictions of other threads, and interrupts, have their turn
 
 _SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
 
@@ -82,7 +82,7 @@ class Learner:
     `losses` holds the loss of each row of the newest block that was learned, from before it was learned.
 
     Threads may share a learner. A call that changes it has it alone; predictions go on beside one that learns, between
-    pieces of at most 4,096 rows, and see the model as it is after one of them. An interrupt comes there too: `n_seen`
+    pieces of at most 16,384 rows, and see the model as it is after one of them. An interrupt comes there too: `n_seen`
     is always the number of rows that were learned.
     """
 
@@ -124,7 +124,7 @@ class Learner:
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.losses = np.zeros(0)
         self.sharing = AS_IT_PAYS  # of the rows of a call among threads
-        self._turns, self._learning = Turns(), Lock()
+        self._turns = Turns()
         self._runner: Runner | None = None
         self._opening = Opening() if self.algorithm.depends_on_data else None
         # A loss that does not fit the task is refused now.
@@ -173,7 +173,7 @@ class Learner:
     @property
     def attributes(self) -> dict[str, Any]:
         """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
-        with self._turns.reading():
+        with self._turns.reading:
             return {} if self._runner is None else self._runner.spec.attributes(self._runner.state)
 
     @property
@@ -227,7 +227,7 @@ class Learner:
 
     def _score_row(self, x: Any) -> np.ndarray | None:
         """The short way for a plain row, (1, K); None where the long one must look at it."""
-        with self._turns.reading():
+        with self._turns.reading:
             return self._runner.score_one(x) if self._runner is not None and self._plain else None
 
     @property
@@ -237,7 +237,8 @@ class Learner:
 
     def _learn_row(self, x: Any, y: Any, weight: float) -> np.ndarray | None:
         """The short way for a plain row, (1, K); None where the long one must look at it."""
-        with self._turns.changing():
+        a, b, c, d = self._turns.all
+        with self._turns.learning, a, b, c, d:
             runner, target = self._runner, self.task.encode_one(y)
             if runner is None or target is None or self._opening is not None or not self._plain:
                 return None
@@ -252,7 +253,7 @@ class Learner:
             return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
-        with self._learning:
+        with self._turns.learning:
             return self._learn_block(X, y, sample_weight, shown)
 
     def _learn_block(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -398,7 +399,7 @@ class Learner:
             found = self._score_row(X[0])
             if found is not None:
                 return found
-        with self._turns.reading():
+        with self._turns.reading:
             return self._score(X)
 
     def _score(self, X: Any) -> np.ndarray:
@@ -592,7 +593,7 @@ class Learner:
 
     def save(self, path: str | os.PathLike[str], **extra: Any) -> None:
         """Write the model; learning can go on from the file bit for bit. `extra` goes into the header."""
-        with self._turns.reading():
+        with self._turns.reading:
             header, arrays = self.to_parts()
             for name, array in arrays.items():
                 if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -7,41 +7,31 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-# Readers take one of these locks each, so that so many read at the same time; who changes the model takes them all.
-READERS = 4
-
-
-class Lock:
-    """A lock that a thread may take again. Locks are of this process: a copy has its own."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> Any:
-        return Lock, ()
-
 
 class Turns:
-    """Locks of one model. A thread may read or change what it is changing already."""
+    """Locks of one model, which a thread that has one may take again. Requires: `learning` before `all`.
+
+    They are taken by `with` statements, which no interrupt comes into. A copy has locks of its own.
+    """
 
     def __init__(self) -> None:
-        self._locks = [Lock() for _ in range(READERS)]
+        self.learning = threading.RLock()  # whoever changes the model, for a whole call
+        # Readers take one of these each, so that so many read at the same time; who changes the model takes them all.
+        self.all = (threading.RLock(), threading.RLock(), threading.RLock(), threading.RLock())
 
+    def __reduce__(self) -> Any:
+        return Turns, ()
+
+    @property
     def reading(self) -> Any:
-        """A context in which nobody changes the model."""
-        return self._locks[threading.get_native_id() % READERS]
+        """A lock under which nobody changes the model."""
+        return self.all[threading.get_native_id() % len(self.all)]
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
         """A context in which nobody else reads or changes the model."""
-        a, b, c, d = self._locks
-        with a, b, c, d:
+        a, b, c, d = self.all
+        with self.learning, a, b, c, d:
             yield
 
 
