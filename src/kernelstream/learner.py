@@ -31,7 +31,7 @@ from .tasks import MULTICLASS, Binary, Classification, Regression, Task
 DTYPES = ("float32", "float64")
 
 MOST_THREADS = 1024  # each has room of its own for rows
-TOGETHER = 16_384  # rows of a call that are learned before predictions of other threads, and interrupts, have their turn
+TOGETHER = 16_384  # rows of a call that are learned before predictions of other threads, and interrupts, have a turn
 
 _SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
 
