@@ -129,9 +129,9 @@ def test_the_nearest_sphere_and_the_first_rectangle_own_a_row():
         spec = AVM(kernel=GAUSSIAN, loss="logistic", regularization=1.0, coverage=2.0, cells=cells)
         learner = Learner(spec, Binary([-1, 1]), dtype="float64")
         learner.learn(X[:2], [1, 1])
-        before = learner.attributes["coef"][:, 0]
+        before = learner._state.f.coef[0, :2].copy()
         learner.learn(X[2:], [1])
-        assert np.flatnonzero(learner.attributes["coef"][:, 0] != before).tolist() == [owner]
+        assert np.flatnonzero(learner._state.f.coef[0, :2] != before).tolist() == [owner]
 
 
 @pytest.mark.parametrize("cells", ["sphere", "rectangle"])
@@ -210,7 +210,7 @@ def test_the_largest_is_found_wherever_it_is(dtype):
 @pytest.mark.parametrize("kernel", [GAUSSIAN, Laplacian(gamma=0.3)], ids=str)
 def test_the_projected_squared_loss_equals_the_reference(kernel, regularization, output):
     X, y = stream(REGRESSION)
-    spec = AVM(kernel=kernel, loss="squared", regularization=regularization, coverage=WIDE, output=output)
+    spec = AVM(kernel=kernel, loss="squared", regularization=regularization, coverage=WIDE, output=output, start=0)
     learner = Learner(spec, Regression(), dtype="float64")
     shown = learner.learn(X, 3.0 * y)
     expected, size = reference.learn(spec, reference_losses.of(reference.Squared(), REGRESSION), X, 3.0 * y, 1, 0)
@@ -221,13 +221,13 @@ def test_the_projected_squared_loss_equals_the_reference(kernel, regularization,
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_kept_norm_is_the_norm_and_stays_in_the_ball(dtype):
     X, y = stream(REGRESSION, n=1000)
-    spec = AVM(kernel=GAUSSIAN, loss="squared", regularization=1e-3, coverage=2.0)
+    spec = AVM(kernel=GAUSSIAN, loss="squared", regularization=1e-3, coverage=2.0, start=0)
     learner = Learner(spec, Regression(), dtype=dtype)
     projected = 0
     for t in range(0, 1000, 10):
         learner.learn(X[t : t + 10], y[t : t + 10])
         f, C = learner._state, learner.attributes["points"].astype(np.float64)
-        b = learner.attributes["coef"][:, 0].astype(np.float64)
+        b = f.f.coef[0, : learner.size].astype(np.float64)
         norm = b @ reference.matrix(GAUSSIAN, C, C) @ b
         assert float(f.norm) == pytest.approx(norm, rel=ROUNDING[dtype])
         radius = float(f.largest) / math.sqrt(1e-3)
@@ -238,7 +238,7 @@ def test_the_kept_norm_is_the_norm_and_stays_in_the_ball(dtype):
     other = Learner(spec, Regression(), dtype=dtype)
     other.learn(X[::-1], y[::-1])
     learner.merge(other)
-    C, b = learner.attributes["points"].astype(np.float64), learner.attributes["coef"][:, 0].astype(np.float64)
+    C, b = learner.attributes["points"].astype(np.float64), learner._state.f.coef[0, : learner.size].astype(np.float64)
     assert float(learner._state.norm) == pytest.approx(b @ reference.matrix(GAUSSIAN, C, C) @ b, rel=1e-6)
 
 

@@ -260,7 +260,6 @@ from kernelstream import Learner
 learner = Learner.load({str(model)!r})
 print("ready", flush=True)
 while True:
-    learner.n_seen += 1
     learner.save({str(model)!r})
 """
     for delay in (0.01, 0.05, 0.11):

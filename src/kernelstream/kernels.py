@@ -20,7 +20,7 @@ from scipy.special import gammaincinv, ndtri
 from .numerics import rng
 from .numerics.compile import Pointer
 from .numerics.elementary import exp
-from .numerics.rows import Sample
+from .numerics.rows import MOST, Block, Sample, n_rows
 from .numerics.tiles import DOT as DOT
 from .numerics.tiles import MANHATTAN as MANHATTAN
 from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
@@ -131,6 +131,24 @@ class Kernel(Parameters):
             raise ValueError(
                 f"{self!r} needs the number {self.constants()[int(np.argmin(np.isfinite(found)))]:g}, which is not "
                 f"finite in {np.dtype(dtype).name} (largest {np.finfo(dtype).max:.2g}). Scale the features instead."
+            )
+
+    def require_values(self, block: Block, dtype: Any) -> None:
+        """Refuse a row x whose k(x, x) is too large to compute with in this precision: a kernel of products may be."""
+        if self.metric != DOT or len(block.values) == 0:
+            return
+        squares = np.zeros(n_rows(block), dtype)
+        filled = np.diff(block.indptr) > 0
+        squares[filled] = np.add.reduceat(block.values**2, block.indptr[:-1][filled])
+        row = int(np.argmax(squares))
+        own = squares[row : row + 1].copy()
+        with np.errstate(over="ignore"):
+            self.formula(np.array(self.constants(), dtype), own)
+        most = MOST[np.dtype(dtype).name]
+        if not abs(own[0]) <= most:
+            raise ValueError(
+                f"Row {row}: {type(self).__name__} gives k(x, x) = {own[0]:g}, which exceeds {most:g}, the largest "
+                f"value that is computed with in {np.dtype(dtype).name}. Scale the features."
             )
 
     def lower(self, dtype: Any) -> KernelRecord:
@@ -275,7 +293,7 @@ class Laplacian(_Spectral):
         return np.asarray(np.tan(np.pi * (uniforms - 0.5)))  # standard Cauchy
 
     def steps(self, uniforms: np.ndarray) -> np.ndarray:
-        return np.asarray(gammaincinv(2.0, uniforms) / self.width)  # a density of s k''(s), k = exp(-gamma s)
+        return np.asarray(gammaincinv(2.0, uniforms) / self.settled_gamma)  # a density of s k''(s), k = exp(-gamma s)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
         return np.full(uniforms.shape, self.settled_gamma)

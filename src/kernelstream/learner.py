@@ -4,8 +4,9 @@ Everything that can be wrong with a block is found before the model changes.
 """
 
 import contextlib
+import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -20,8 +21,9 @@ from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
 from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
+from .engine.turns import Turns, held
 from .losses import as_loss
-from .numerics.rows import Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
+from .numerics.rows import LARGEST, Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task
@@ -29,6 +31,7 @@ from .tasks import MULTICLASS, Binary, Classification, Regression, Task
 DTYPES = ("float32", "float64")
 
 MOST_THREADS = 1024  # each has room of its own for rows
+TOGETHER = 16_384  # rows of a call that are learned before predictions of other threads, and interrupts, have a turn
 
 _SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
 
@@ -41,8 +44,9 @@ class OnlineLearner(Protocol):
 
     task: Task
     seed: int
-    n_seen: int
 
+    @property
+    def n_seen(self) -> int: ...
     @property
     def spec(self) -> Parameters: ...
     @property
@@ -78,6 +82,10 @@ class Learner:
 
     What a spec leaves to the data, such as ``gamma="scale"``, is settled on the first 256 rows (`engine.opening`).
     `losses` holds the loss of each row of the newest block that was learned, from before it was learned.
+
+    Threads may share a learner. A call that changes it has it alone; predictions go on beside one that learns, between
+    pieces of at most 16,384 rows, and see the model as it is after one of them. An interrupt comes there too: `n_seen`
+    is always the number of rows that were learned.
     """
 
     def __init__(
@@ -116,10 +124,10 @@ class Learner:
         self.grow_features = grow_features
         self.grow_classes = grow_classes
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
-        self.n_seen = 0
         self.losses = np.zeros(0)
         # Of the rows of a call among threads.
         self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
+        self._turns = Turns()
         self._runner: Runner | None = None
         settles = self.algorithm.depends_on_data or self.inputs.features.settles
         self._opening = Opening() if settles else None
@@ -144,6 +152,11 @@ class Learner:
         return self.algorithm.name
 
     @property
+    def n_seen(self) -> int:
+        """Rows that were learned."""
+        return 0 if self._runner is None else int(self._runner.learned)
+
+    @property
     def width(self) -> int:
         """Number of features, 0 before the first block."""
         return 0 if self._runner is None else self._runner.shape.width
@@ -164,9 +177,10 @@ class Learner:
     @property
     def attributes(self) -> dict[str, Any]:
         """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
-        if self._runner is None:
-            return {}
-        return self.inputs.features.attributes() | self._runner.spec.attributes(self._runner.state)
+        with self._turns.reading:
+            if self._runner is None:
+                return {}
+            return self.inputs.features.attributes() | self._runner.spec.attributes(self._runner.state)
 
     @property
     def _state(self) -> Any:
@@ -209,13 +223,18 @@ class Learner:
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> np.ndarray:
         """`learn` for one row, a vector of features: its scores (K,) from before it was learned."""
-        scores = self._learn_row(x, y, weight) if weight >= 0.0 and weight < np.inf else None
+        scores = self._learn_row(x, y, weight) if 0.0 <= weight <= LARGEST else None
         return self.learn(np.asarray(x)[None], [y], [weight])[0] if scores is None else scores[0]
 
     def scores_one(self, x: Any) -> np.ndarray:
         """`scores` of one row, a vector of features: (K,)."""
-        scores = self._runner.score_one(x) if self._runner is not None and self._plain else None
+        scores = self._score_row(x)
         return self.scores(np.asarray(x)[None])[0] if scores is None else scores[0]
+
+    def _score_row(self, x: Any) -> np.ndarray | None:
+        """The short way for a plain row, (1, K); None where the long one must look at it."""
+        with self._turns.reading:
+            return self._runner.score_one(x) if self._runner is not None and self._plain else None
 
     @property
     def _plain(self) -> bool:
@@ -224,21 +243,26 @@ class Learner:
 
     def _learn_row(self, x: Any, y: Any, weight: float) -> np.ndarray | None:
         """The short way for a plain row, (1, K); None where the long one must look at it."""
-        runner, target = self._runner, self.task.encode_one(y)
-        if runner is None or target is None or self._opening is not None or not self._plain:
-            return None
-        try:
-            found = runner.learn_one(x, target, weight)
-        except FloatingPointError:
-            self.losses = np.zeros(0)
-            raise
-        if found is None:
-            return None
-        self.n_seen += 1
-        scores, self.losses = found
-        return scores
+        a, b, c, d = self._turns.all
+        with self._turns.learning, a, b, c, d:
+            runner, target = self._runner, self.task.encode_one(y)
+            if runner is None or target is None or self._opening is not None or not self._plain:
+                return None
+            try:
+                found = runner.learn_one(x, target, weight)
+            except FloatingPointError:
+                self.losses = np.zeros(0)
+                raise
+            if found is None:
+                return None
+            scores, self.losses = found
+            return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
+        with self._turns.learning:
+            return self._learn_block(X, y, sample_weight, shown)
+
+    def _learn_block(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
         matrix = as_matrix(X)
         n = n_rows(to_block(matrix, self.dtype)[0])
         weights = _weights(sample_weight, n)
@@ -258,16 +282,37 @@ class Learner:
         before, pieces = self.task, self._pieces(y)
         parts, losses = [], []
         for some, task, targets in pieces:
-            self._make_room(width, task)
-            learn = self._advance if self._opening is None else self._open
-            parts.append(learn(matrix[some], targets, weights[some], ahead[some]))
-            losses.append(self.losses)
+            with self._alone():
+                self._make_room(width, task)
+            found, kept = self._learn_piece(matrix[some], targets, weights[some], ahead[some])
+            parts.append(found)
+            losses.append(kept)
+        self.losses = _joined(losses)
         if self.task is before:
             return parts[0]
-        self.losses = np.concatenate(losses)
         tasks = [before, *(task for _, task, _ in pieces)]
         scores, late = (_with_later_classes(part, tasks) for part in zip(*parts, strict=True))
         return scores, late
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody reads the model meanwhile, and no interrupt comes between what is learned and what is noted of it."""
+        with self._turns.changing(), held():
+            yield
+
+    def _learn_piece(
+        self, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any
+    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+        """Learn rows of one task, some at a time; the scores of these and of those shown, and the losses."""
+        parts, losses = [], []
+        for start in range(0, max(1, len(targets)), TOGETHER):
+            some = slice(start, start + TOGETHER)
+            with self._alone():
+                learn = self._advance if self._opening is None else self._open
+                parts.append(learn(matrix[some], targets[some], weights[some], ahead[some]))
+                losses.append(self.losses)
+        scores, late = (_joined(part) for part in zip(*parts, strict=True))
+        return (scores, late), _joined(losses)
 
     def _pieces(self, y: Any) -> list[tuple[slice, Task, np.ndarray]]:
         """The block cut where labels come that were never seen, each piece with the task that it is learned with."""
@@ -315,9 +360,7 @@ class Learner:
         for block, (_, targets, weights) in zip(blocks, parts, strict=True):
             known = self.inputs.targets.known(targets[:, None])[:, 0]
             fresh.learn(self._examples(block, known, weights), self.threads or DEFAULT_THREADS)
-        self._runner = fresh
-        if self._opening.is_over:
-            self._opening = None
+        vars(self).update(_runner=fresh, _opening=None if self._opening.is_over else self._opening)
 
     def _outputs(self, targets: np.ndarray) -> np.ndarray:
         """(n, K): a target, or for each of several classes whether it is the row's."""
@@ -329,22 +372,27 @@ class Learner:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predict, then learn; the scores of the rows, and of those shown."""
         assert self._runner is not None
-        before = self.inputs.copy() if self.inputs.follows else self.inputs
-        rows, shown = self.inputs.features.learn_beside(matrix, ahead)
-        scaled, offsets, units = self.inputs.targets.learn_targets(targets)
-        examples = self._examples(self._known(*to_block(rows, self.dtype)), scaled, weights)
-        late = np.zeros_like(examples.scores[: shown.shape[0]])
-        beside = (self._known(*to_block(shown, self.dtype)), late) if len(late) else None
-        runner = self._runner
+        runner, start = self._runner, self.n_seen
+        inputs = self.inputs.copy() if self.inputs.follows else self.inputs
+        losses = np.zeros(0)
         try:
+            rows, shown = inputs.features.learn_beside(matrix, ahead)
+            scaled, offsets, units = inputs.targets.learn_targets(targets)
+            examples = self._examples(self._known(*to_block(rows, self.dtype)), scaled, weights)
+            runner.spec.kernel.require_values(examples.block, self.dtype)
+            late = np.zeros_like(examples.scores[: shown.shape[0]])
+            beside = (self._known(*to_block(shown, self.dtype)), late) if len(late) else None
+            losses = examples.losses
             runner.learn(examples, self.threads or DEFAULT_THREADS, beside)
+            self.inputs = inputs
+        except BaseException:
+            learned = self.n_seen - start
+            if self.inputs.follows and learned > 0:
+                self.inputs.features.learn(matrix[:learned])
+                self.inputs.targets.learn_targets(targets[:learned])
+            raise
         finally:
-            self.n_seen += runner.reached
-            self.losses = examples.losses[: runner.reached]
-            if runner.reached < len(targets) and self.inputs.follows:
-                before.features.learn(matrix[: runner.reached])
-                before.targets.learn_targets(targets[: runner.reached])
-                self.inputs = before
+            self.losses = losses[: self.n_seen - start]
         if not self.inputs.targets.changes:
             return examples.scores, late
         return tuple(offsets[: len(part), None] + units[: len(part), None] * part for part in (examples.scores, late))
@@ -359,10 +407,14 @@ class Learner:
 
     def scores(self, X: Any) -> np.ndarray:
         """f(x) for each row, (n, K); learns nothing. Before any learning every score is 0."""
-        if type(X) is np.ndarray and X.shape[:1] == (1,) and self._runner is not None and self._plain:
-            found = self._runner.score_one(X[0])
+        if type(X) is np.ndarray and X.shape[:1] == (1,):
+            found = self._score_row(X[0])
             if found is not None:
                 return found
+        with self._turns.reading:
+            return self._score(X)
+
+    def _score(self, X: Any) -> np.ndarray:
         block = self._shown(X)
         scores = np.zeros((n_rows(block), self.task.n_outputs), self.dtype)
         if self._runner is None:
@@ -414,8 +466,8 @@ class Learner:
         """
         scores = self.scores(X)
         if self._runner is not None and self.algorithm.remembers:
-            block, width = to_block(self.inputs.features.apply(as_matrix(X)), self.dtype)
-            self._runner.show(self._known(block, width), np.zeros_like(scores))
+            with self._turns.changing(), held():
+                self._runner.show(self._shown(X), np.zeros_like(scores))
         return scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -471,46 +523,68 @@ class Learner:
         if self._runner is None:
             shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             spec = self.algorithm.settle(task.name, Sample(0.0, 0))
-            self._runner = Runner(spec, task.name, spec.init(shape), shape, self.sharing)
+            runner, opening = Runner(spec, task.name, spec.init(shape), shape, self.sharing), self._opening
         elif width > self.width or task is not self.task:
             shape = self._runner.shape._replace(width=max(width, self.width), n_outputs=task.n_outputs)
-            self._runner = self._runner.grown(task.name, shape)
-            if task.name != self.task.name and self._opening is not None:
-                self._opening.retarget(lambda signs: (signs + 1.0) / 2.0)
-        self.task = task
+            runner, opening = self._runner.grown(task.name, shape), self._opening
+            if task.name != self.task.name and opening is not None:
+                opening = opening.retargeted(lambda signs: (signs + 1.0) / 2.0)
+        else:
+            return
+        vars(self).update(_runner=runner, _opening=opening, task=task)
 
     # Pickles: addresses of compiled code mean nothing in another process.
 
     def __getstate__(self) -> dict[str, Any]:
         runner = self._runner
-        kept = None if runner is None else (runner.spec, runner.task, runner.state, runner.shape)
+        kept = None
+        if runner is not None:
+            kept = (runner.spec, runner.task, runner.state, runner.shape, runner.sharing, int(runner.learned))
         return {**vars(self), "_runner": kept}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
         if kept["_runner"] is not None:
-            spec, task, state, shape = kept["_runner"]
-            self._runner = Runner(spec, task, state, shape, self.sharing)
+            self._runner = Runner(*kept["_runner"])
 
     # Merging.
 
     def merge(self, other: "Learner") -> Self:
         """Take in what another learner learned, weighted by the rows each has seen; refuses what does not fit.
 
-        A learner that still keeps its first rows has them learned by the other.
+        A learner that still keeps its first rows has them learned by the other. Where it fails, neither has changed.
         """
-        self._check_mergeable(other)
+        with self._both(other), held():
+            self._check_mergeable(other)
+            merged = copy.copy(self)
+            merged._join(other)
+            vars(self).update(vars(merged), _turns=self._turns)
+        return self
+
+    @contextlib.contextmanager
+    def _both(self, other: "Learner") -> Iterator[None]:
+        """A context in which nobody else reads or changes either; two that wait for each other begin with the same."""
+        first, second = (self, other) if id(self) < id(other) else (other, self)
+        with first._turns.changing(), second._turns.changing():
+            yield
+
+    def _join(self, other: "Learner") -> None:
+        """`merge` for a learner that may fail half way: a copy, whose arrays belong to another as long as it has not
+        made its own.
+        """
         if other._runner is None or other.n_seen == 0:
-            return self
+            return
         if self._runner is None or self.n_seen == 0:
             self._become(other)
         elif other._opening is not None:
+            self._become(self)
             self._learn_opening(other._opening)
         elif self._opening is not None:
             mine = self._opening
             self._become(other)
             self._learn_opening(mine)
         elif theirs := other._first_rows():
+            self._become(self)
             self._learn_first(theirs, other.inputs)
         elif kept := self._first_rows():
             inputs = self.inputs
@@ -518,18 +592,22 @@ class Learner:
             self._learn_first(kept, inputs)
         else:
             self._merge_settled(other)
-        return self
 
     def unmerge(self, other: "Learner") -> Self:
         """Forget what another learner learned, whose rows this one has learned or merged; refuses what does not fit.
 
         Forks of one model merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``.
         """
+        with self._both(other), held():
+            self._leave(other)
+        return self
+
+    def _leave(self, other: "Learner") -> None:
         self._check_mergeable(other, "taken apart")
         if self.inputs.follows:
             raise ValueError('scaling="online" cannot be taken apart. Fit a scaling, or scale rows before.')
         if other._runner is None or other.n_seen == 0:
-            return self
+            return
         if self._runner is None or other.n_seen > self.n_seen:
             raise ValueError(
                 f"The other has learned {other.n_seen} rows and this one {self.n_seen}: it cannot hold them all."
@@ -541,17 +619,18 @@ class Learner:
             )
         shape = mine.shape._replace(width=max(self.width, other.width))
         state, leaving = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
-        self._runner = Runner(mine.spec, mine.task, mine.spec.unmerge(mine.record, state, leaving), shape, self.sharing)
-        self.n_seen -= other.n_seen
-        return self
+        rest = mine.spec.unmerge(mine.record, state, leaving)
+        self._runner = Runner(mine.spec, mine.task, rest, shape, self.sharing, self.n_seen - other.n_seen)
 
     def _become(self, other: "Learner") -> None:
         """Know what the other knows, and nothing else."""
         theirs = other._runner
         assert theirs is not None
-        self._runner = Runner(theirs.spec, theirs.task, copied(theirs.state), theirs.shape, self.sharing)
+        self._runner = Runner(
+            theirs.spec, theirs.task, copied(theirs.state), theirs.shape, self.sharing, int(theirs.learned)
+        )
         self._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
-        self.task, self.n_seen, self.inputs = other.task, other.n_seen, other.inputs.copy()
+        self.task, self.inputs = other.task, other.inputs.copy()
 
     def _learn_opening(self, opening: Opening) -> None:
         """Learn another's first rows, which are kept as they came."""
@@ -571,7 +650,6 @@ class Learner:
             assert self._runner is not None
             block = self._known(*to_block(X, self.dtype))
             self._runner.learn(self._examples(block, targets, weights), self.threads or DEFAULT_THREADS)
-            self.n_seen += len(targets)
         self.inputs.merge(inputs)
 
     def _merge_settled(self, other: "Learner") -> None:
@@ -581,8 +659,9 @@ class Learner:
         weight = other.n_seen / (self.n_seen + other.n_seen)
         state, joining = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
         merged = mine.spec.merge(mine.record, state, joining, weight)
-        self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing)
-        self.n_seen += other.n_seen
+        n_seen = self.n_seen + other.n_seen
+        self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing, n_seen)
+        self.inputs = self.inputs.copy()
         self.inputs.merge(other.inputs)
 
     def _check_mergeable(self, other: "Learner", what: str = "merged") -> None:
@@ -619,8 +698,15 @@ class Learner:
 
     def save(self, path: str | os.PathLike[str], **extra: Any) -> None:
         """Write the model; learning can go on from the file bit for bit. `extra` goes into the header."""
-        header, arrays = self.to_parts()
-        files.write(path, {**header, **extra}, arrays)
+        with self._turns.reading:
+            header, arrays = self.to_parts()
+            for name, array in arrays.items():
+                if array.dtype.kind == "f" and not np.isfinite(array).all():
+                    raise FloatingPointError(
+                        f"The model has diverged: its array {name} is not finite, and a file with it could not be "
+                        f"loaded. {path} is left as it was; {self.spec.shorter_steps}, or scale features and targets."
+                    )
+            files.write(path, {**header, **extra}, arrays)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The learner as a JSON value and named arrays, of which `from_parts` makes an equal one."""
@@ -670,7 +756,7 @@ class Learner:
                 raise ValueError("its header contradicts itself")
             shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
             state = settled.restore(files.part(arrays, "model"), shape)
-            learner._runner, learner.n_seen = Runner(settled, learner.task.name, state, shape), n_seen
+            learner._runner = Runner(settled, learner.task.name, state, shape, learner.sharing, n_seen)
             learner._opening = opening_from(files.part(arrays, "opening"), width) if header["opening"] else None
             if learner._opening is not None and learner._opening.n_rows != n_seen:
                 raise ValueError(f"its first {n_seen} rows are {learner._opening.n_rows}")
@@ -718,7 +804,11 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray:
         raise ValueError("Sample weights must be 1D array or scalar")
     if weights.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        row = int(np.argmin(np.isfinite(weights) & (weights >= 0)))
-        raise ValueError(f"Row {row}: the sample weight {weights[row]} must be finite and not negative.")
+    if not ((weights >= 0) & (weights <= LARGEST)).all():
+        row = int(np.argmin((weights >= 0) & (weights <= LARGEST)))
+        raise ValueError(f"Row {row}: the sample weight {weights[row]} must be between 0 and {LARGEST:g}.")
     return weights
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
+from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
 from .parameters import Parameters, at_least, positive
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
@@ -306,6 +307,16 @@ def slope(loss, target, scores, g):
     `target` is +-1 (binary), a class index (multiclass) or the value (regression).
     """
     return call_for_value(loss.slope, loss.form, loss.formula, loss.constants, loss.derivative, target, scores, g)
+
+
+@inlined
+def too_long(g, length):
+    """Whether some entry of length * g is too large to be a coefficient, or is no number: such a step is not taken."""
+    most = MOST_SINGLE if np.finfo(g.dtype).max < 1e39 else MOST_DOUBLE
+    far = False
+    for k in range(g.shape[0]):
+        far = far or not abs(length * np.float64(g[k])) <= most
+    return far
 
 
 @inlined

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from ..engine import Algorithm
-from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope
+from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive
@@ -84,9 +86,13 @@ def moves(record, loss, g):
 def take_slope(record, t, g, target, weight, scores):
     """Begin round t + 1: write the loss's slope into g; return (loss, step size, step along g).
 
-    The step is 0 where there is nothing to move along.
+    The step is 0 where there is nothing to move along. Where it would be too long no round begins: the loss is NaN, the
+    step size 0.
     """
-    t[()] += 1
-    eta = step_size(record.schedule, t[()])
+    eta = step_size(record.schedule, t[()] + 1)
     loss = slope(record.loss, target, scores, g)
-    return loss, eta, eta * weight if moves(record, loss, g) else 0.0
+    move = eta * weight if moves(record, loss, g) else 0.0
+    if too_long(g, move):
+        return np.nan, 0.0, 0.0
+    t[()] += 1
+    return loss, eta, move

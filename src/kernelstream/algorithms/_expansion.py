@@ -100,7 +100,7 @@ class ExpansionAlgorithm(Algorithm):
         return state
 
     def attributes(self, state: Any) -> dict[str, Any]:
-        """points: (n, d); coef: (n, K), in the units in which they are kept."""
+        """points: (n, d); coef: (n, K), so that f = sum_i coef_i k(point_i, .)."""
         f, n = self.written_out(state).f, int(state.f.size)
         return {"points": f.points[:, :n].T.copy(), "coef": f.coef[:, :n].T.copy()}
 

@@ -7,7 +7,9 @@ term added is learning_rate * u k(x, .). `slope` gives -u.
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..losses import EpsilonInsensitive, Loss, LossRecord, PerceptronLoss, any_slope, slope
+import numpy as np
+
+from ..losses import EpsilonInsensitive, Loss, LossRecord, PerceptronLoss, any_slope, slope, too_long
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
@@ -65,7 +67,13 @@ class MistakesOnBudget(MistakeDriven):
 
 @inlined
 def find_mistake(record, t, g, target, weight, scores):
-    """Begin a round: write -u into g; return (loss, the length of the term to add: 0 when it was no mistake)."""
-    t[()] += 1
+    """Begin a round: write -u into g; return (loss, the length of the term to add: 0 when it was no mistake).
+
+    Where it would be too long no round begins: the loss is NaN, the length 0.
+    """
     loss = slope(record.loss, target, scores, g)
-    return loss, record.learning_rate * weight if any_slope(g) else 0.0
+    length = record.learning_rate * weight if any_slope(g) else 0.0
+    if too_long(g, length):
+        return np.nan, 0.0
+    t[()] += 1
+    return loss, length

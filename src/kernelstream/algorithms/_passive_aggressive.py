@@ -11,7 +11,9 @@ with the hinge (classification) or the epsilon-insensitive loss (regression) l a
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..losses import EpsilonInsensitive, Hinge, Loss, LossRecord, slope
+import numpy as np
+
+from ..losses import EpsilonInsensitive, Hinge, Loss, LossRecord, slope, too_long
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..parameters import at_least, positive
@@ -33,6 +35,7 @@ class PassiveAggressive(ExpansionAlgorithm):
     epsilon: float = 0.1
 
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    shorter_steps: ClassVar[str] = "lower aggressiveness"
 
     def check(self) -> None:
         super().check()
@@ -52,19 +55,19 @@ def take_aggressive_step(record, state, scratch, x, target, weight, scores):
     """Begin a round: write -u into the slope; return (loss, tau, k(x, x) if there is a loss).
 
     A sample weight multiplies tau; it is 0 where k(x, x) = 0 (the zero row under a linear kernel), along which nothing
-    moves.
+    moves. Where it would be too long no round begins: the loss is NaN, tau 0.
     """
     rule, g = record.aggressive, scratch.common.slope
-    state.t[()] += 1
     loss = slope(rule.loss, target, scores, g)
-    if not loss > 0.0:
-        return loss, 0.0, 0.0
-    own = expansion.own_value(record.kernel, x, scratch.row)
-    reach = 0.0
-    for k in range(g.shape[0]):
-        reach += g[k] * g[k] * own
-    if not reach > 0.0:
-        return loss, 0.0, own
-    C = rule.aggressiveness
-    tau = min(C, loss / reach) if rule.variant == 1 else loss / (reach + 0.5 / C)
-    return loss, weight * tau, own
+    own, reach, tau = 0.0, 0.0, 0.0
+    if loss > 0.0:
+        own = expansion.own_value(record.kernel, x, scratch.row)
+        for k in range(g.shape[0]):
+            reach += g[k] * g[k] * own
+    if reach > 0.0:
+        C = rule.aggressiveness
+        tau = weight * (min(C, loss / reach) if rule.variant == 1 else loss / (reach + 0.5 / C))
+    if too_long(g, tau):
+        return np.nan, 0.0, own
+    state.t[()] += 1
+    return loss, tau, own

@@ -14,7 +14,8 @@ Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online 
     average      (1/t) sum_{s <= t} f_s
     suffix       the mean of the newest f_s, between a share alpha and alpha (2 - alpha) of all rounds
 
-Remarks. Kept without rescaling, see `_risk`. Cells are as wide in the input space whatever the kernel. As printed, a
+Remarks. Kept as `_risk` says; rounds of a regression and of the squared hinge are counted from t_0 (`start`) on, which
+the paper does not: `start=0` is its letter. Cells are as wide in the input space whatever the kernel. As printed, a
 rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time. Every row
 with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move. A row with Z_t = 0 that
 moves f becomes a core point too, even inside another's cell. With beta = 0, the default, core points are delta / 2
@@ -45,7 +46,7 @@ from ..numerics.gram import gram_matrix
 from ..numerics.rows import LARGEST, DenseRow, complete_row, dense_row
 from ..parameters import at_least, one_of, positive
 from ._expansion import ask_for_room
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
 CELLS = ("sphere", "rectangle")
 OUTPUTS = ("last", "average", "suffix")
@@ -73,9 +74,9 @@ class AVMState(NamedTuple):
     f: Expansion
     t: np.ndarray  # rounds so far, 0-d
     generator: np.ndarray
-    norm: np.ndarray  # (lambda t)^2 ||f||^2, 0-d; kept where f is projected
+    norm: np.ndarray  # (lambda tau)^2 ||f||^2, 0-d; kept where f is projected
     largest: np.ndarray  # max |y|, 0-d; likewise
-    older: np.ndarray  # (K, capacity) w of the window that is shown, see `change`; without an average empty
+    older: np.ndarray  # (K, capacity) in float64, w of the window that is shown, see `change`; without an average empty
     younger: np.ndarray  # (K, capacity) w of the window that will be shown; suffix only
     start: np.ndarray  # (2,) rounds before the older and the younger window
     harmonic: np.ndarray  # (2,) their h
@@ -146,7 +147,7 @@ class AVM(RegularisedRisk):
 
     def init(self, shape: Shape) -> AVMState:
         f, t = super().init(shape)
-        none = np.zeros((shape.n_outputs, 0), shape.dtype)
+        none = np.zeros((shape.n_outputs, 0))
         start, harmonic = np.zeros(2, np.int64), np.zeros(2)
         state = AVMState(f, t, rng.generator(shape.seed), np.zeros(()), np.zeros(()), none, none, start, harmonic)
         return self.fitted(state)
@@ -240,14 +241,19 @@ def _(record, state, scratch, x, scores):
         scratch.current[k] = scores[k]
         if record.output != LAST and t > 0:
             w = dot(state.older[k, :n], scratch.row.values[:n]) / record.risk.regularization
-            scores[k] = (state.harmonic[0] * t * scores[k] - w) / (t - state.start[0])
+            tau = tau_of(record.risk, state.t)
+            scores[k] = (state.harmonic[0] * tau * scores[k] - w) / (t - state.start[0])
 
 
 @step.register(AVMRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f = state.f
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scratch.current)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scratch.current)
+    if not math.isfinite(loss):
+        return loss
+    if unit_of(record.risk, state.t) != 1.0:
+        halve(state)
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
     if length > 0.0 or (near and not surely_covered(record, f, scratch)):
@@ -277,11 +283,23 @@ def approximates(record, state):
 
 
 @inlined
+def halve(state):
+    """Let what goes with b follow b / 2: (b / 2) h - (w - (b / 2) h) is b h - w. Requires: b is halved."""
+    n, f = state.f.size[()], state.f
+    state.norm[()] *= 0.25
+    for k in range(state.older.shape[0]):
+        for i in range(min(n, state.older.shape[1])):
+            state.older[k, i] -= f.coef[k, i] * state.harmonic[0]
+        for i in range(min(n, state.younger.shape[1])):
+            state.younger[k, i] -= f.coef[k, i] * state.harmonic[1]
+
+
+@inlined
 def change(record, state, k, i, e):
     """b_i += e, in this round and all later ones.
 
-    With h = sum 1/s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where a
-    change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
+    With h = sum 1/tau_s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where
+    a change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
     """
     state.f.coef[k, i] += e
     if record.output != LAST:
@@ -295,7 +313,7 @@ def end_round(record, state):
     """Count f_t in both windows; show the younger one when it is long enough."""
     t = state.t[()]
     for w in range(2):
-        state.harmonic[w] += 1.0 / t
+        state.harmonic[w] += 1.0 / tau_of(record.risk, state.t)
     if record.output == SUFFIX and state.start[1] <= (1.0 - record.suffix) * t:
         state.start[0], state.harmonic[0] = state.start[1], state.harmonic[1]
         state.start[1], state.harmonic[1] = t, 0.0
@@ -320,7 +338,8 @@ def count_norm(record, state, scratch, i, x, length):
         if i < n:
             inner = np.float64(dot(f.coef[k, :n], scratch.row.values[:n]))
         else:
-            inner = scratch.current[k] * record.risk.regularization * (state.t[()] - 1)
+            before = tau_of(record.risk, state.t) - unit_of(record.risk, state.t)
+            inner = scratch.current[k] * record.risk.regularization * before
         state.norm[()] += e * (2.0 * inner + e * own)
 
 
@@ -328,7 +347,8 @@ def count_norm(record, state, scratch, i, x, length):
 def project(record, state):
     """Scale f down to the ball when it is outside."""
     f, regularization = state.f, record.risk.regularization
-    border = state.largest[()] * math.sqrt(regularization) * state.t[()]  # the radius, in units of b
+    # The radius, in units of b.
+    border = state.largest[()] * math.sqrt(regularization) * tau_of(record.risk, state.t)
     if state.norm[()] > border * border:
         factor = border / math.sqrt(state.norm[()])
         for k in range(f.coef.shape[0]):

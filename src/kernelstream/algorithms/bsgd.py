@@ -16,7 +16,7 @@ partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined fo
 The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
 no room for a row in the dictionary's span: its coordinates are added.
 
-Symbols: B budget, lambda regularization, b coef of f, which is in units of a lambda t.
+Symbols: B budget, lambda regularization, b coef of f, which is in units of a lambda tau.
 """
 
 import math
@@ -42,7 +42,7 @@ from ..numerics.gram import factor
 from ..numerics.pairs import table
 from ..parameters import one_of, whole
 from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
-from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope
+from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope, tau_of, unit_of
 
 RULES = ("smallest", "random", "oldest")
 GAUSSIAN = Need(
@@ -153,8 +153,8 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
 
 @inlined
 def add_degradation(record, state, lost):
-    """Count what the budget took: `lost` is in units of b, f = b / (lambda t)."""
-    unit = 1.0 / (record.risk.regularization * state.t[()])
+    """Count what the budget took: `lost` is in units of b, f = b / (lambda tau)."""
+    unit = 1.0 / (record.risk.regularization * tau_of(record.risk, state.t))
     state.degradation[()] += lost * unit * unit
 
 
@@ -162,7 +162,11 @@ def add_degradation(record, state, lost):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, kernel, ranks = state.f, record.risk.kernel, state.ranks
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
+    unit = unit_of(record.risk, state.t)
+    if unit != 1.0 and math.isfinite(loss):
+        for i in range(f.size[()]):
+            ranks[i] *= unit * unit
     if length == 0.0:
         return loss
     n = f.size[()]
@@ -186,7 +190,7 @@ def _(record, state, scratch, x, target, weight, scores):
 @step.register(ProjectionRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
     grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
     if grew and expansion.full(state.f):
         add_degradation(record, state, project_smallest(state, scratch))
@@ -197,7 +201,7 @@ def _(record, state, scratch, x, target, weight, scores):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, kernel = state.f, record.risk.kernel
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
     if length == 0.0:
         return loss
     expansion.add(kernel, f, x, -length, g, scratch.row)

@@ -6,12 +6,13 @@ Le, Nguyen, Nguyen, Phung: Dual Space Gradient Descent for Online Learning (2016
     f(x) = sum_i a_i k(s_i, x) + w'z(x),  z(x) = (sin u'x, cos u'x) / sqrt(D)
     Pegasos step on f; when the dictionary is full the k smallest terms leave it:  w <- w + a_i z(s_i)
 
-Remarks. Kept in units of b = lambda t a, both halves alike. A full dictionary makes room before it takes the next
+Remarks. Kept in units of b = lambda tau a, both halves alike. A full dictionary makes room before it takes the next
 term, so that the budget is never exceeded. The authors' scripts: k = 10, D = 100.
 
 Symbols: B budget, k leaving, D n_components, lambda regularization.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,10 +25,11 @@ from ..numerics.budgets import smallest_slot
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.lifts import Fourier, Lift, lift_rows
 from ..numerics.lifts.fourier import FourierMap, FourierRecord, Lifted
+from ..numerics.linear import shrink
 from ..numerics.rows import Block, DenseRow, dense_row
 from ..parameters import whole
 from ._features import padded
-from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope
+from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
 
 class DualSGDRecord(NamedTuple):
@@ -109,8 +111,8 @@ class DualSGD(RegularisedRisk):
     def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
         """Terms beyond the budget leave for the random features, the smallest first."""
         self.lift.require_same(state.map, other.map)
-        t = int(state.t) + int(other.t)
-        mine, theirs = (1.0 - weight) * t / max(1, int(state.t)), weight * t / max(1, int(other.t))
+        unit = self.unit(state._replace(t=state.t + other.t))
+        mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
         f = expansion.append(state.f, other.f, theirs)
         f.coef[:, : int(state.f.size)] *= mine
         kept = self.reduced(f)
@@ -134,7 +136,7 @@ def _(record, state, scratch, block, start, stop):
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
     if state.t[()] > 0:
-        factor = 1.0 / (record.risk.regularization * state.t[()])
+        factor = 1.0 / (record.risk.regularization * tau_of(record.risk, state.t))
         for k in range(scores.shape[0]):
             scores[k] += factor * dot(state.weights[k], scratch.lifted.z[x.place])
 
@@ -143,7 +145,10 @@ def _(record, state, scratch, x, scores):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, kernel = state.f, record.risk.kernel
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
+    unit = unit_of(record.risk, state.t)
+    if unit != 1.0 and math.isfinite(loss):
+        shrink(state.weights, unit)
     if length == 0.0:
         return loss
     if f.size[()] == f.points.shape[1]:

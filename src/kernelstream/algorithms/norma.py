@@ -25,7 +25,7 @@ import numpy as np
 from ..engine import Shape, evaluate, step
 from ..engine.state import Limits
 from ..kernels import KernelRecord
-from ..losses import LossRecord, any_slope, as_loss, slope
+from ..losses import LossRecord, any_slope, as_loss, slope, too_long
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.expansion import Expansion
@@ -126,9 +126,11 @@ def _(record, state, scratch, x, scores):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, eta = state.f, record.learning_rate
-    state.t[()] += 1
     value = slope(record.loss, target, scores, g)
     excess = value - (record.first_border + state.raised[()])
+    if too_long(g, eta * weight / SMALLEST):
+        return np.nan
+    state.t[()] += 1
     if weight == 0.0:
         return max(0.0, excess)
     state.multiplier[()] *= 1.0 - eta * record.regularization

@@ -96,7 +96,7 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
 @step.register(NPBSGDRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
     grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
     if grew and state.f.size[()] > state.limit[()]:
         if rng.draw(state.generator) < record.growth / state.t[()]:

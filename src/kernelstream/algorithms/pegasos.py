@@ -4,7 +4,8 @@ Shalev-Shwartz, Singer, Srebro, Cotter: Pegasos (2011); AVM paper, Alg. 1.
 
     f <- (1 - 1/t) f - (1 / (lambda t)) l'(f(x), y) k(x, .)
 
-Remarks. Kept without rescaling, see `_risk`. Any loss; the papers use the hinge.
+Remarks. Any loss; the papers use the hinge. Where slopes are not bounded, and in regression, rounds are counted from
+t_0 (`start`) on, see `_risk`, which says too how f is kept.
 
 Symbols: lambda regularization.
 """
@@ -36,7 +37,7 @@ class Pegasos(RegularisedRisk):
 @step.register(PegasosRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    loss, length = take_risk_slope(record.risk, state.t, g, target, weight, scores)
+    loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
     if length > 0.0:
         expansion.add(record.risk.kernel, state.f, x, -length, g, scratch.row)
         ask_for_room(state.f, 1, scratch)

@@ -32,7 +32,7 @@ import numpy as np
 from ..engine import Shape, step
 from ..engine.state import Limits, copied, prefixed
 from ..kernels import KernelRecord
-from ..losses import slope
+from ..losses import slope, too_long
 from ..numerics import expansion, rng
 from ..numerics.budgets import add_along, random_slot
 from ..numerics.compile import compiled
@@ -230,6 +230,8 @@ def close_batch(record, state, scratch):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss = slope(record.descent.loss, target, scores, g)
+    if too_long(g, weight * max(1.0, step_size(record.descent.schedule, state.t[()] + 1))):
+        return np.nan
     state.losses[0] += loss
     state.losses[1] += 1.0
     state.position[()] += 1

@@ -98,7 +98,7 @@ def _(record, state, scratch, x, target, weight, scores):
             add_projection(state, -length, scratch)
         else:
             add_point(kernel, state, x, -length, residual, scratch)
-    elif record.aggressive == 1 and weight > 0.0:
+    elif record.aggressive == 1 and weight > 0.0 and math.isfinite(loss):
         short = slope(record.hinge, target, scores, g)
         if short > 0.0:
             residual = find_residual(kernel, state, x, scratch)

@@ -28,7 +28,7 @@ import numpy as np
 from ..engine import Common, Shape, common, step
 from ..engine.state import Limits, ModelFileError
 from ..kernels import KernelRecord
-from ..losses import Hinge, LossRecord, slope
+from ..losses import Hinge, LossRecord, slope, too_long
 from ..numerics import expansion
 from ..numerics.budgets import largest
 from ..numerics.compile import inlined
@@ -81,6 +81,7 @@ class TVM(ExpansionAlgorithm):
     bounded: ClassVar[bool] = True
     exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight bounds its dual variable"}
     spare: ClassVar[int] = 1
+    shorter_steps: ClassVar[str] = "lower aggressiveness"
 
     def check(self) -> None:
         super().check()
@@ -240,8 +241,10 @@ def ascend(record, state, low, high):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, row = state.f, scratch.row
-    state.t[()] += 1
     loss = slope(record.loss, target, scores, g)
+    if too_long(g, record.aggressiveness * weight):
+        return np.nan
+    state.t[()] += 1
     if loss == 0.0 or weight == 0.0:
         return loss
     n = f.size[()]

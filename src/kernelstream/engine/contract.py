@@ -27,6 +27,7 @@ class Common(NamedTuple):
 
     chunk: int  # rows that are lifted together, a multiple of 4
     halt: np.ndarray  # 0-d; a step sets it to have `Algorithm.prepare` called before the next row
+    learned: np.ndarray  # 0-d; the rows that the model has learned
     slope: np.ndarray  # (K,) the loss's gradient at the scores
     dense: DenseRow
 
@@ -35,7 +36,8 @@ def common(width: int, n_outputs: int, dtype: Any, lifted: int = 0) -> Common:
     """Scratch for rows that lift to `lifted` numbers each."""
     fitting = _CHUNK_BYTES // max(1, lifted * np.dtype(dtype).itemsize)
     chunk = max(8, min(LONGEST_CHUNK, fitting // 4 * 4))
-    return Common(chunk, np.zeros((), np.int64), np.zeros(n_outputs, dtype), dense_row(width, dtype))
+    zero = np.zeros((), np.int64)
+    return Common(chunk, zero, zero.copy(), np.zeros(n_outputs, dtype), dense_row(width, dtype))
 
 
 class Chunk(NamedTuple):
@@ -70,6 +72,7 @@ class Algorithm(Parameters):
     models_deviations: ClassVar[bool] = False  # by `deviations`
     remembers: ClassVar[bool] = False  # something of rows that are shown before their labels come, by `remember`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
+    shorter_steps: ClassVar[str] = "lower learning_rate"  # what helps against divergence
 
     def losses(self, task: str) -> tuple[str, ...]:
         """Names of the losses that can be chosen for a task; the first is the default."""

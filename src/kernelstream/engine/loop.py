@@ -55,7 +55,9 @@ def evaluate(record, state, scratch, x, scores):
 
 @by_record
 def step(record, state, scratch, x, target, weight, scores):
-    """Learn from one example whose scores are known; return its loss."""
+    """Learn from one example whose scores are known; return its loss. A step that would overflow is not taken: nothing
+    changes, and what is returned is not finite.
+    """
 
 
 def _remember(record, state, scratch, x):
@@ -101,7 +103,7 @@ def _(shown, record, state, t, place):
 @compiled
 def learn_rows(record, state, scratch, examples, start, end, what):
     """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
-    are not finite (nothing was learned from it).
+    or its step are not finite (nothing was learned from it).
 
     what: BOTH; or one half of it for rows that are one chunk: LIFT, and later, with the same scratch, LEARN."""
     block, targets, weights = examples.block, examples.targets, examples.weights
@@ -121,6 +123,9 @@ def learn_rows(record, state, scratch, examples, start, end, what):
                 if not np.isfinite(scores[t, k]):
                     return -1 - t
             losses[t] = step(record, state, scratch, x, targets[t], weights[t], scores[t])
+            if not np.isfinite(losses[t]):
+                return -1 - t
+            scratch.common.learned[()] += 1
             if scratch.common.halt[()] != 0:
                 return t + 1
         start = stop
@@ -129,13 +134,19 @@ def learn_rows(record, state, scratch, examples, start, end, what):
 
 @compiled
 def score_rows(record, state, scratch, block, scores, start, end):
-    """scores[t] = f(row t) for the rows start .. end-1, learning nothing."""
+    """scores[t] = f(row t) for the rows start .. end-1, learning nothing. Return the first row whose scores are not
+    finite, or -1.
+    """
     for first in range(start, end, scratch.common.chunk):
         stop = min(first + scratch.common.chunk, end)
         lift(record, state, scratch, block, first, stop)
         for t in range(first, stop):
             x = row_of(block, t, t - first, scratch.common.dense)
             evaluate(record, state, scratch, x, scores[t])
+            for k in range(scores.shape[1]):
+                if not np.isfinite(scores[t, k]):
+                    return t
+    return -1
 
 
 @compiled

@@ -20,12 +20,14 @@ class Opening:
     """Rows as they came, in float64, with their targets and weights."""
 
     def __init__(self) -> None:
-        self.n_rows = 0
         self._parts: list[tuple[Any, np.ndarray, np.ndarray]] = []
 
     def add(self, X: Any, targets: np.ndarray, weights: np.ndarray) -> None:
         self._parts.append((X.astype(np.float64), targets.copy(), weights.copy()))
-        self.n_rows += X.shape[0]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(targets) for _, targets, _ in self._parts)
 
     @property
     def until_settling(self) -> int:
@@ -53,9 +55,11 @@ class Opening:
             X = stacked(rows) if kind == "sparse" else np.concatenate(rows)
             yield X, np.concatenate(targets), np.concatenate(weights)
 
-    def retarget(self, change: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Let targets follow a task that has grown."""
-        self._parts = [(X, change(targets), weights) for X, targets, weights in self._parts]
+    def retargeted(self, change: Callable[[np.ndarray], np.ndarray]) -> "Opening":
+        """The same rows with the targets of a task that has grown."""
+        changed = Opening()
+        changed._parts = [(X, change(targets), weights) for X, targets, weights in self._parts]
+        return changed
 
     @property
     def n_bytes(self) -> int:

@@ -2,6 +2,7 @@
 core and on several.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -32,14 +33,31 @@ AS_IT_PAYS = Sharing()
 class Runner:
     """What the engine needs to run a model: its record, its state, and scratch for each thread."""
 
-    def __init__(self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS):
-        """Requires: a settled spec."""
+    _state: Any
+    _late: Any  # scratch of rows that are shown beside those that are learned, once it is needed
+    _scratches: list[Any]
+    _spare: list[Any]  # scratch for predictions that nobody works on
+    _singles: list[Single]
+
+    def __init__(
+        self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS, learned: int = 0
+    ):
+        """learned: how many rows the state has learned. Requires: a settled spec."""
         self.spec, self.task, self.shape, self.sharing = spec, task, shape, sharing
         self.record = spec.lowered(task, shape.dtype)
-        self.reached = 0  # rows that the newest `learn` has learned from
         self._working: Future[None] | None = None
         self._work: Callable[[], None] = lambda: None
+        self._finishing = threading.Lock()
+        # All scratches share these: whether `prepare` is due before the next row, and how many rows were learned, which
+        # compiled code counts together with learning them.
+        self._halt, self.learned = np.ones((), np.int64), np.array(learned, np.int64)
+        self._began = learned  # `learned` when the newest call began
         self._adopt(state)
+
+    @property
+    def reached(self) -> int:
+        """Rows that the newest call has learned."""
+        return int(self.learned) - self._began
 
     @property
     def state(self) -> Any:
@@ -49,24 +67,27 @@ class Runner:
 
     def _finish(self) -> None:
         """Have done what is done beside the rows."""
-        working, self._working = self._working, None
-        if working is not None:
-            if working.cancel():  # no helper was free
-                self._work()
-            else:
-                working.result()
+        with self._finishing:
+            if self._working is not None:
+                if self._working.cancel():  # no helper was free
+                    self._work()
+                else:
+                    self._working.result()
+                self._working = None
 
     def _adopt(self, state: Any) -> None:
-        self._state = on_lines(state)
-        self._late: Any = None
-        self._scratches = [self.scratch()]
-        self._halt = self._scratches[0].common.halt  # all of them share it
-        self._spare: list[Any] = []
-        self._singles: list[Single] = []
+        """Go on with this state; where there is no memory for all that goes with it, with the one before."""
+        state = on_lines(state)
+        scratches = [self._room_for(state)]
+        vars(self).update(_state=state, _scratches=scratches, _spare=[], _singles=[], _late=None)
 
     def scratch(self) -> Any:
-        scratch = on_lines(self.spec.scratch(self._state, self.shape))
-        return scratch._replace(common=scratch.common._replace(chunk=min(scratch.common.chunk, self.sharing.chunk)))
+        return self._room_for(self._state)
+
+    def _room_for(self, state: Any) -> Any:
+        scratch = on_lines(self.spec.scratch(state, self.shape))
+        chunk = min(scratch.common.chunk, self.sharing.chunk)
+        return scratch._replace(common=scratch.common._replace(chunk=chunk, halt=self._halt, learned=self.learned))
 
     def _ready(self) -> None:
         """Have the model prepared for more rows."""
@@ -75,10 +96,10 @@ class Runner:
             self._adopt(state)
         work = self.spec.work_beside(self._state)
         if work is not None and self.sharing.beside:
-            self._work = work
-            self._working = cores.ask(work)
+            self._work, self._working = work, cores.ask(work)
         elif work is not None:
             work()
+        self._halt[()] = 0
 
     def grown(self, task: str, shape: Shape) -> "Runner":
         """The same function for more features or outputs; where a binary task has become one of several classes, one
@@ -87,37 +108,37 @@ class Runner:
         state = self.state
         if self.task != task:
             state = self.spec.split(state, self.shape)
-        return Runner(self.spec, task, self.spec.grow(state, shape), shape, self.sharing)
+        return Runner(self.spec, task, self.spec.grow(state, shape), shape, self.sharing, int(self.learned))
 
     def learn(self, examples: Examples, threads: int, shown: tuple[Block, np.ndarray] | None = None) -> None:
         """Predict, then learn, all rows; `shown` are rows whose scores are filled in beside them (`loop.Late`).
 
         Ensures: `reached` says how far it came, also when it was interrupted. FloatingPointError: the scores of the row
-        `reached` are not finite; nothing was learned from it.
+        `reached`, or the step from it, are not finite; nothing was learned from it.
         """
-        self.reached = 0
+        self._began = int(self.learned)
         while self.reached < len(examples.targets):
             self._ready()
             if shown is not None:
                 self._late = self._late or self.scratch()
                 examples = examples._replace(shown=Late(*shown, self._late))
-            self._halt[()] = 0
             self._advance(examples, threads)
         self._ready()
 
     def learn_one(self, x: Any, target: float, weight: float) -> tuple[np.ndarray, np.ndarray] | None:
         """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits."""
+        if self._halt[()]:
+            self._ready()
         single = self._single()
         if not single.write(x):
             self._singles.append(single)
             return None
         single.targets[0], single.weights[0] = target, weight
-        self.reached = 0
+        self._began = int(self.learned)
         self._note(single.learn())
         found = single.scores.copy(), single.losses.copy()
         self._singles.append(single)
-        if single.halt[()]:
-            single.halt[()] = 0
+        if self._halt[()]:
             self._ready()  # which forgets the room for single rows where the model's arrays change
         return found
 
@@ -125,10 +146,10 @@ class Runner:
         """f(x) of one dense row, (1, K); None where x is not a plain row that fits."""
         single = self._single()
         fits = single.write(x)
-        if fits:
-            single.score()
+        row = single.score() if fits else -1
         scores = single.scores.copy() if fits else None
         self._singles.append(single)
+        self._require_finite(row)
         return scores
 
     def _single(self) -> Single:
@@ -136,16 +157,23 @@ class Runner:
         try:
             return self._singles.pop()
         except IndexError:
-            self._ready()
             return Single(self)
 
     def _note(self, reached: int) -> None:
         """What `learn_rows` returned."""
-        self.reached = reached if reached >= 0 else -1 - reached
         if reached < 0:
             raise FloatingPointError(
-                f"Row {self.reached}: the model's scores are no longer finite. The steps are too long for "
-                "this data: lower learning_rate, or scale features and targets. The rows before it were learned."
+                f"Row {-1 - reached}: the model's scores, or the step from them, are no longer finite. The steps are "
+                f"too long for this data: {self.spec.shorter_steps}, or scale features and targets. The rows before "
+                "it were learned."
+            )
+
+    def _require_finite(self, row: int) -> None:
+        """What `score_rows` returned."""
+        if row >= 0:
+            raise FloatingPointError(
+                f"Row {row}: the model's score is not finite. It has diverged, or the row is far from all that it "
+                f"learned: {self.spec.shorter_steps}, or scale features and targets."
             )
 
     def _advance(self, examples: Examples, threads: int) -> None:
@@ -169,8 +197,7 @@ class Runner:
 
     def _learn_in_turn(self, examples: Examples, start: int, threads: int) -> None:
         while len(self._scratches) < threads:
-            scratch = self.scratch()
-            self._scratches.append(scratch._replace(common=scratch.common._replace(halt=self._halt)))
+            self._scratches.append(self.scratch())
         n = len(examples.targets)
         learn_chunk = direct(learn_rows, self.record, self._state, self._scratches[0], examples, start, n, BOTH)
 
@@ -190,11 +217,11 @@ class Runner:
         if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
             start = scratch.common.chunk
             began = time.perf_counter()
-            score_rows(self.record, self._state, scratch, block, scores, 0, start)
+            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, 0, start))
             if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
                 self._score_in_pieces(block, scores, [scratch, *(self._spare_scratch() for _ in range(threads - 1))])
                 return
-        score_rows(self.record, self._state, scratch, block, scores, start, n)
+        self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, n))
         self._spare.append(scratch)
 
     def show(self, block: Block, scores: np.ndarray) -> None:
@@ -206,7 +233,7 @@ class Runner:
         """The rest of the rows, behind the first chunk."""
 
         def work(scratch: Any, start: int, stop: int) -> None:
-            score_rows(self.record, self._state, scratch, block, scores, start, stop)
+            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, stop))
 
         cores.in_pieces(work, scratches, scratches[0].common.chunk, len(scores))
         self._spare.extend(scratches)

@@ -7,6 +7,7 @@ import numpy as np
 from ..numerics.compile import compiled, direct
 from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
+from ..numerics.tiles import DOT
 from .loop import BOTH, AtOnce, Examples, learn_rows, score_rows
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -30,13 +31,14 @@ class Single:
         self.values = aligned(np.zeros(shape.width, shape.dtype))
         self.scores = np.zeros((1, shape.n_outputs), shape.dtype)
         self.targets, self.weights, self.losses = np.zeros(1), np.ones(1), np.zeros(1)
-        self.halt = scratch.common.halt
         block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
         examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
         self._learning = runner.record, runner._state, scratch, examples, 0, 1, BOTH
         self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1
         learn_rows(*self._learning[:-3], 0, 0, BOTH)
         score_rows(*self._scoring[:-2], 0, 0)
+        self._block, self._kernel = block, runner.spec.kernel
+        self._safe = 0.0  # rows of kernels of products are safe to learn from up to this square
         self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)
 
     def write(self, x: Any) -> bool:
@@ -47,7 +49,12 @@ class Single:
 
     def learn(self) -> int:
         """Predict, then learn, the row; what `learn_rows` returns."""
+        if self._kernel.metric == DOT:
+            square = float(np.dot(self.values, self.values))
+            if not square <= self._safe:
+                self._kernel.require_values(self._block, self.values.dtype)
+                self._safe = square
         return self._learn(*self._learning)
 
-    def score(self) -> None:
-        self._score(*self._scoring)
+    def score(self) -> int:
+        return self._score(*self._scoring)

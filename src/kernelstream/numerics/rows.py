@@ -15,6 +15,11 @@ from .compile import compiled, inlined
 # Squares of features are summed in float32: (1e15)^2 times a million features is still finite there.
 LARGEST = 1e15
 
+# The largest coefficient or kernel value that is computed with: sums of many are finite, and products of two, which are
+# computed in float64.
+MOST_SINGLE, MOST_DOUBLE = 1e28, 1e140
+MOST = {"float32": MOST_SINGLE, "float64": MOST_DOUBLE}
+
 # From this share of its features on, a sparse row is spread out (see `row_of`).
 DENSE_SHARE = 0.25
 

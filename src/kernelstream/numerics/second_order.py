@@ -55,14 +55,16 @@ def with_waiting(sums: Sums) -> Sums:
     n = int(sums.n_waiting)
     if n > 0:
         add_rows(sums, sums.waiting[:n], sums.waiting_y[:n])
-    return sums._replace(n_waiting=np.zeros((), np.int64))
+        sums.n_waiting[()] = 0
+    return sums
 
 
 def add_rows(sums: Sums, Z: np.ndarray, Y: np.ndarray) -> None:
     """Rows go into the sums, in place: z and targets, both times the root of the row's weight."""
+    b, total = Y.T @ Z, np.abs(Y[:, 0]) @ Z  # what needs memory comes first; targets of classes are -1 and 1
     add_products(sums.newer, Z)
-    sums.b[...] += Y.T @ Z
-    sums.total[...] += np.abs(Y[:, 0]) @ Z  # targets of classes are -1 and 1
+    sums.b[...] += b
+    sums.total[...] += total
 
 
 def solution(sums: Sums, ridge: float, dtype: Any = np.float64) -> np.ndarray:

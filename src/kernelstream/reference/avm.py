@@ -1,4 +1,6 @@
-"""AVM (Alg. 2-5): w_{t+1} = (1 - 1/t) w_t - alpha_t k(c_{i_t}, .) / (lambda t), every w kept and averaged outright."""
+"""AVM (Alg. 2-5): w_{t+1} = (1 - 1/tau) w_t - alpha_t k(c_{i_t}, .) / (lambda tau), tau = t_0 + t; every w kept and
+averaged outright.
+"""
 
 import numpy as np
 
@@ -16,13 +18,14 @@ def learn(spec, loss, X, y, outputs, seed):
         k = matrix(spec.kernel, C, x)[:, 0] if len(C) else np.zeros(0)
         scores.append(k @ output(spec, w, past, window))
         _, g = loss(yt, k @ w)
-        w = (1 - 1 / t) * w
+        tau = spec.start + t
+        w = (1 - 1 / tau) * w
         Z = spec.beta == 0 or rng.uniform(key, t - 1) < max(0, 1 - spec.beta / t**spec.rho)
         i = cell(spec.cells, delta, C, x) if Z else None
         if i is None and (Z or g.any()):
             C, w, i = np.vstack([C, x]), np.vstack([w, np.zeros(outputs)]), len(C)
         if g.any():
-            w[i] -= g / (lam * t)
+            w[i] -= g / (lam * tau)
         if l2 and g.any():
             y_max = max(y_max, abs(yt))
             norm = np.sqrt(max(0.0, np.sum(w * (matrix(spec.kernel, C, C) @ w))))

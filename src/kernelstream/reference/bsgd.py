@@ -1,5 +1,5 @@
-"""BSGD: Pegasos in b = lambda t a; over budget remove a term, project the smallest on the rest, or merge it with
-its best partner.
+"""BSGD: Pegasos in b = lambda (t_0 + t) a; over budget remove a term, project the smallest on the rest, or merge it
+with its best partner.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def learn(spec, loss, X, y, outputs, seed):
     oldest = 0
     for t, (x, yt) in enumerate(zip(X, y, strict=True)):
         k = matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(0)
-        f = b.T @ k / (lam * t) if t else np.zeros(outputs)
+        f = b.T @ k / (lam * (spec.start + t)) if t else np.zeros(outputs)
         scores.append(f)
         _, g = loss(yt, f)
         if not g.any():

@@ -1,5 +1,5 @@
-"""DualSGD: Pegasos in b = lambda t a on f(x) = sum a_i k(s_i, x) + w'z(x); when full the k smallest terms leave for
-w.
+"""DualSGD: Pegasos in b = lambda (t_0 + t) a on f(x) = sum a_i k(s_i, x) + w'z(x); when full the k smallest terms leave
+for w.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def learn(spec, loss, X, y, outputs, seed):
 
     for t, (x, yt) in enumerate(zip(X, y, strict=True)):
         k = matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(0)
-        f = (b.T @ k + w @ z(x)) / (lam * t) if t else np.zeros(outputs)
+        f = (b.T @ k + w @ z(x)) / (lam * (spec.start + t)) if t else np.zeros(outputs)
         scores.append(f)
         _, g = loss(yt, f)
         if not g.any():

@@ -1,4 +1,4 @@
-"""NPBSGD: Pegasos in b = lambda t a; over budget the budget grows with probability min(1, beta / t), else the
+"""NPBSGD: Pegasos in b = lambda (t_0 + t) a; over budget the budget grows with probability min(1, beta / t), else the
 smallest term is projected.
 """
 
@@ -15,7 +15,7 @@ def learn(spec, loss, X, y, outputs, seed):
     S, b, scores = np.zeros((0, X.shape[1])), np.zeros((0, outputs)), []
     for t, (x, yt) in enumerate(zip(X, y, strict=True)):
         k = matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(0)
-        f = b.T @ k / (lam * t) if t else np.zeros(outputs)
+        f = b.T @ k / (lam * (spec.start + t)) if t else np.zeros(outputs)
         scores.append(f)
         _, g = loss(yt, f)
         if not g.any():

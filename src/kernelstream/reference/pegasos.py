@@ -1,4 +1,4 @@
-"""Kernel Pegasos: f_{t+1} = (1 - 1/t) f_t - l'(f_t(x_t)) k(x_t, .) / (lambda t)."""
+"""Kernel Pegasos: f_{t+1} = (1 - 1/tau) f_t - l'(f_t(x_t)) k(x_t, .) / (lambda tau), tau = t_0 + t."""
 
 import numpy as np
 
@@ -11,7 +11,8 @@ def learn(spec, loss, X, y, outputs, seed):
         f = a.T @ matrix(spec.kernel, S, x)[:, 0] if len(S) else np.zeros(outputs)
         scores.append(f)
         _, g = loss(yt, f)
-        a = (1 - 1 / t) * a
+        tau = spec.start + t
+        a = (1 - 1 / tau) * a
         if g.any():
-            S, a = np.vstack([S, x]), np.vstack([a, -g / (lam * t)])
+            S, a = np.vstack([S, x]), np.vstack([a, -g / (lam * tau)])
     return np.array(scores), len(S)

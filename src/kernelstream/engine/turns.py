@@ -1,0 +1,54 @@
+"""Who may work on a model: one who changes it, or several who read it; and interrupts that wait until it is whole."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+
+class Turns:
+    """Locks of one model, which a thread that has one may take again. Requires: `learning` before `all`.
+
+    They are taken by `with` statements, which no interrupt comes into. A copy has locks of its own.
+    """
+
+    def __init__(self) -> None:
+        self.learning = threading.RLock()  # whoever changes the model, for a whole call
+        # Readers take one of these each, so that so many read at the same time; who changes the model takes them all.
+        self.all = (threading.RLock(), threading.RLock(), threading.RLock(), threading.RLock())
+
+    def __reduce__(self) -> Any:
+        return Turns, ()
+
+    @property
+    def reading(self) -> Any:
+        """A lock under which nobody changes the model."""
+        return self.all[threading.get_native_id() % len(self.all)]
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """A context in which nobody else reads or changes the model."""
+        a, b, c, d = self.all
+        with self.learning, a, b, c, d:
+            yield
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Inside, an interrupt waits until the end: it comes to the main thread alone, between two steps of Python, and
+    might come between what is learned and what is noted of it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
