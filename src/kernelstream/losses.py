@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
-from .parameters import Parameters, at_least, positive
+from .parameters import Parameters, at_least, did_you_mean, positive
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
@@ -244,7 +244,7 @@ def as_loss(loss: "str | Loss") -> Loss:
     if loss == "margin":
         return Margin()
     if loss not in LOSSES:
-        raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(LOSSES)}.")
+        raise ValueError(f"loss={loss!r} is not known; {did_you_mean(loss, LOSSES)} one of {', '.join(LOSSES)}.")
     return LOSSES[loss]()
 
 

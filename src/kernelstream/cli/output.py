@@ -19,7 +19,7 @@ from ..report import words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
-from .opening import say
+from .opening import echo, say
 from .places import is_stdout
 from .request import Request
 
@@ -125,6 +125,6 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
 
 def _write(place: str, text: str) -> None:
     if is_stdout(place):
-        typer.echo(text, nl=False)
+        echo(text)
     else:
         disk.write_text(place, text)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..evaluate.experiments import spread
 from ..evaluate.run import Checkpoint, Trace
 from . import words
 
@@ -57,9 +58,7 @@ class Run:
 
     def over(self, number: Callable[[Trace], float]) -> Spread:
         """The spread of a number over the repeats."""
-        values = [number(trace) for trace in self.repeats]
-        mean = sum(values) / len(values)
-        return Spread(mean, None if len(values) == 1 else float(np.std(values, ddof=1)))
+        return Spread(*spread([number(trace) for trace in self.repeats]))
 
     def curve(self, x: str, y: str) -> Curve:
         """`y` (METRIC, WINDOW or SIZE) against `x` (ROWS or SECONDS), at the rows that all repeats have."""

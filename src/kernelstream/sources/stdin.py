@@ -51,6 +51,7 @@ class StandardInput(Source):
         options = {name: value for name, value in options.items() if value is not None or name == "label"}
         self._text: FileSource
         if form == "csv":
+            options.setdefault("delimiter", delimiter_of(place, options.get("decimal", ".")))
             columns = ColumnOptions(**_asked_by(ColumnOptions, options))
             options = _asked_by(DelimitedSource, options)
             self._text = _PipedDelimited(place, block_rows=block_rows, columns=columns, **options)
@@ -92,7 +93,8 @@ class NamedPipe(StandardInput):
         block_rows: int = DEFAULT_BLOCK_ROWS,
         **options: Any,
     ):
-        options["delimiter"] = options.get("delimiter") or delimiter_of(path)
+        if options.get("delimiter") is None:
+            options["delimiter"] = delimiter_of(path, options.get("decimal") or ".")
         self._begin(Path(path), format_of(path) if format is None else format, block_rows, options)
         self.name = stem(Path(path))
 
