@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint check bench reproduce clean
+.PHONY: demo test lint check bench fuzz soak reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
@@ -21,6 +21,14 @@ check: lint test
 # About 20 minutes on a quiet machine; PARTS="fogd budgets" measures some of it, --help lists them. KERNELSTREAM_DATA as below.
 bench: $(VENV)/.ready
 	$(RUN)/python -m benchmarks $(PARTS)
+
+# 100,000 mutated model files, rows, data files and command lines; counts are printed, and one that ends badly fails. PARTS="models files".
+fuzz: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.fuzz $(PARTS)
+
+# 100,000,000 rows through each of ten learners; memory and time a row must stay what they were.
+soak: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.soak $(PARTS)
 
 # KERNELSTREAM_DATA names the directory with the papers' data.
 reproduce: $(VENV)/.ready

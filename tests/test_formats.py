@@ -544,3 +544,14 @@ def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path
         except SourceError:
             noticed += 1
     assert noticed > 60
+
+
+def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):
+    words = pa.array(["yes", "no", "yes"])
+    wrong = np.array([0, 3, 2**30, 8], np.int32)
+    damaged = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(wrong), words.buffers()[2]])
+    batch = pa.RecordBatch.from_arrays([pa.array([1.0, 2.0, 3.0]), damaged], ["a", "label"])
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(SourceError, match="damaged"):
+        list(open_file(tmp_path / "a.arrow"))

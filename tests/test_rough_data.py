@@ -15,8 +15,11 @@ from typer.testing import CliRunner
 
 from kernelstream import RBP, Binary, Learner, OnlineKernelRegressor, Regression
 from kernelstream.cli import app
+from kernelstream.cli.hints import hints
+from kernelstream.cli.request import RunRequest
 from kernelstream.report import words
 from kernelstream.sources import SourceError, open_source
+from kernelstream.sources.survey import Survey
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "COLUMNS": "100"}
 COMMAND = [sys.executable, "-m", "kernelstream"]
@@ -254,6 +257,31 @@ def test_zero_based_files_are_told_how(tmp_path):
 def test_metrics_and_completion_are_in_the_help():
     assert "balanced_error" in call("run", "--help").output
     assert "--install-completion" in call("--help").output
+
+
+def test_hints_are_given_once_and_only_where_they_help(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [1.0, 1.0, 1e4]
+    lines = [f"{i},{a},{b},{c},{i % 2}\n" for i, (a, b, c) in enumerate(X)]
+    (tmp_path / "a.csv").write_text("row,a,b,c,y\n" + "".join(lines))
+    told = done("run", tmp_path / "a.csv").stderr
+    assert told.count("nothing scales them; try --scale online") == 1
+    assert told.count("feature 1 counts the rows") == 1
+    assert "nothing scales" not in done("run", tmp_path / "a.csv", "--scale", "online").stderr
+    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, in_order=True)), "auto scales by itself"
+    told = done("run", tmp_path / "a.csv", "--drop", "row", "--drop", "c").stderr
+    assert "hint" not in told
+    assert "hint" not in done("run", "digits").stderr
+
+
+def test_many_classes_and_classes_that_look_like_numbers_are_told(tmp_path):
+    rows = [f"{i % 7},{i % 5}" for i in range(600)]
+    (tmp_path / "many.csv").write_text("a,b,y\n" + "".join(f"{row},name{i % 150}\n" for i, row in enumerate(rows)))
+    assert "the label has 150 different values" in done("run", tmp_path / "many.csv").stderr
+    (tmp_path / "letters.csv").write_text("a,b,y\n" + "".join(f"{row},{i % 26}\n" for i, row in enumerate(rows)))
+    answer = done("run", tmp_path / "letters.csv")
+    assert "regression, for 26 different whole-number labels" in " ".join(answer.stdout.split())
+    assert "--task multiclass" in " ".join(answer.stdout.split())
 
 
 # Terminals and spreadsheets.

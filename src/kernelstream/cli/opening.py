@@ -53,6 +53,11 @@ def looked(
         found = replace(found, all_rows=False)
     if request.task == AUTO:
         say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
+    first = rows.peek(1) if isinstance(rows, Peekable) else []
+    if first:
+        from .hints import hints
+
+        say(console, *hints(request, found, first[0][0], in_order=order is None))
     return Looked(found, time.perf_counter() - start, rows)
 
 

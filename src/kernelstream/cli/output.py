@@ -19,6 +19,7 @@ from ..report import words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
+from .hints import doubtful
 from .opening import echo, say
 from .places import is_stdout
 from .request import Request
@@ -75,6 +76,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
         return traces_table(outcome.traces)
     trace = outcome.traces[0]
     notes = {"scale": request.scale}
+    if outcome.found is not None and doubtful(outcome.found):
+        notes["task"] = f"{trace.task}, for {outcome.found.reason.rstrip(',')}; --task multiclass if they are classes"
     if outcome.test is not None:
         notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
     if request.delay > 0:

@@ -199,14 +199,20 @@ class ArrowSource(_BatchSource):
     def _numbered(self, reader: Any) -> Iterator[Any]:
         for number in range(reader.num_record_batches):
             self._share = (number + 1) / reader.num_record_batches
-            yield reader.get_batch(number)
+            yield _validated(reader.get_batch(number))
         self._share = 1.0
 
     def _streamed(self, reader: Any, mapped: Any) -> Iterator[Any]:
         for batch in reader:
             self._share = mapped.tell() / max(mapped.size(), 1)
-            yield batch
+            yield _validated(batch)
         self._share = 1.0
+
+
+def _validated(batch: Any) -> Any:
+    """A batch as the file has it: where words begin and end in it is believed only when it was looked at."""
+    batch.validate(full=True)
+    return batch
 
 
 def _element(kind: Any) -> Any:

@@ -206,6 +206,9 @@ class DelimitedSource(TableSource):
         if not doubtful:
             return {}
         names = [str(position) for position in range(n_columns)]
+        text = text.decode(
+            errors="replace"
+        ).encode()  # pyarrow complains on the terminal about odd lines that are no text
         parsing = _parsing(text, self.delimiter)
         parsing.invalid_row_handler = lambda row: "skip"
         table = pyarrow.csv.read_csv(
