@@ -555,3 +555,39 @@ def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):
         writer.write_batch(batch)
     with pytest.raises(SourceError, match="damaged"):
         list(open_file(tmp_path / "a.arrow"))
+
+
+# JSON lines.
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1, "y": 0}\n{"a": "red", "y": 1}\n', "line 2: the value \"red\" of 'a' is not a number"),
+        ('{"a": 1, "y": 0}\n[1, 2]\n', "line 2: this is list and no JSON object"),
+        ('{"a": 1, "y": 0}\n{"a": 1\n', "line 2: this is no JSON object"),
+        ('{"a": 1, "y": 0}\n{"a": null, "y": 1}\n', "line 2: 'a' is missing"),
+        ('{"a": 1, "y": 0}\n{"y": 1}\n', "line 2: 'a' is missing"),
+        ('{"a": 1, "y": 0}\n{"a": 1}\n', "line 2: the label 'y' is missing"),
+        ('{"a": 1, "y": 0}\n{"a": 1e999, "y": 1}\n', "line 2: the value inf of 'a' is not finite"),
+        ('{"a": 1, "y": 0}\n{"a": NaN, "y": 1}\n', "NaN is no number of JSON"),
+        ('{"a": 1}\n', "a label and a feature are needed"),
+    ],
+)
+def test_faults_of_json_lines_are_refused_by_line(tmp_path, text, place):
+    path = written(tmp_path / "a.jsonl", text)
+    with pytest.raises(SourceError) as caught:
+        list(open_file(path))
+    assert place in str(caught.value)
+
+
+def test_json_lines_give_the_features_that_csv_gives(tmp_path):
+    rows = pd.DataFrame(TABLE)
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    rows.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    options = {"categorical": "onehot", "missing": "mean"}
+    for extra in ({}, {"drop": ["color"]}, {"label": "member"}):
+        csv, jsonl = (open_file(tmp_path / f"a.{suffix}", **options, **extra) for suffix in ("csv", "jsonl"))
+        assert same(whole(jsonl), whole(csv))
+    skipping = open_file(written(tmp_path / "b.jsonl", '{"a": 1, "y": 0}\noops\n{"a": 2, "y": 1}\n'), on_error="skip")
+    assert whole(skipping)[0].tolist() == [[1.0], [2.0]] and skipping.skipped == 1

@@ -39,8 +39,9 @@ READ, WRITTEN = Place(False), Place(True)
 Data = Annotated[
     str,
     typer.Argument(
-        help="A file (LIBSVM, CSV, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a glob, - for "
-        "standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
+        help="A file (LIBSVM, CSV, JSON lines, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a "
+        "glob, - for standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as "
+        "checkerboard."
     ),
     READ,
 ]
@@ -89,7 +90,9 @@ class Reading:
     )
     format: Annotated[
         str | None,
-        typer.Option(metavar="libsvm|csv|parquet|arrow|npz|npy", help="Overrules the suffix; needed for - if CSV."),
+        typer.Option(
+            metavar="libsvm|csv|jsonl|parquet|arrow|npz|npy", help="Overrules the suffix; of - too, if not LIBSVM."
+        ),
     ] = None
     block_rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = DEFAULT_BLOCK_ROWS
     given: frozenset[str] = frozenset()
