@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint check bench no-tuning reproduce clean
+.PHONY: demo test lint check bench no-tuning fuzz soak reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
@@ -26,6 +26,14 @@ bench: $(VENV)/.ready
 # LightGBM and CapyMOA come with pip install '.[peers]', best in an environment of its own: RUN=.../bin names it.
 no-tuning: $(VENV)/.ready
 	$(RUN)/python -m benchmarks.no_tuning $(ONLY)
+
+# 100,000 mutated model files, rows, data files and command lines; counts are printed, and one that ends badly fails. PARTS="models files".
+fuzz: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.fuzz $(PARTS)
+
+# 100,000,000 rows through each of ten learners; memory and time a row must stay what they were.
+soak: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.soak $(PARTS)
 
 # KERNELSTREAM_DATA names the directory with the papers' data.
 reproduce: $(VENV)/.ready

@@ -88,7 +88,7 @@ def test_given_row_orders_are_those_of_a_plain_loop():
         model = Learner(SPEC, Binary([-1.0, 1.0]), seed=k)
         assert trace.last.metrics["mistake_rate"] == np.mean(model.predict_learn(X[order], y[order]) != y[order])
     values = [trace.last.metrics["mistake_rate"] for trace in traces]
-    assert summarized(traces) == {"mistake_rate": (np.mean(values), np.std(values))}
+    assert summarized(traces) == {"mistake_rate": (np.mean(values), np.std(values, ddof=1))}
 
 
 def test_orders_that_are_none_are_refused():

@@ -106,7 +106,7 @@ def test_every_suffix_is_written_and_read_for_dense_and_sparse_rows(tmp_path, su
 
 
 @settings(max_examples=30)
-@given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=30), st.sampled_from([".csv", ".libsvm"]))
+@given(st.lists(st.floats(-1e307, 1e307), min_size=2, max_size=30), st.sampled_from([".csv", ".libsvm"]))
 def test_text_reads_back_as_the_same_doubles(tmp_path_factory, numbers, suffix):
     path = tmp_path_factory.mktemp("doubles") / f"some{suffix}"
     X = np.array(numbers)[:, None] + np.array([0.0, 1.0])
@@ -544,3 +544,50 @@ def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path
         except SourceError:
             noticed += 1
     assert noticed > 60
+
+
+def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):
+    words = pa.array(["yes", "no", "yes"])
+    wrong = np.array([0, 3, 2**30, 8], np.int32)
+    damaged = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(wrong), words.buffers()[2]])
+    batch = pa.RecordBatch.from_arrays([pa.array([1.0, 2.0, 3.0]), damaged], ["a", "label"])
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(SourceError, match="damaged"):
+        list(open_file(tmp_path / "a.arrow"))
+
+
+# JSON lines.
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": 1, "y": 0}\n{"a": "red", "y": 1}\n', "line 2: the value \"red\" of 'a' is not a number"),
+        ('{"a": 1, "y": 0}\n[1, 2]\n', "line 2: this is list and no JSON object"),
+        ('{"a": 1, "y": 0}\n{"a": 1\n', "line 2: this is no JSON object"),
+        ('{"a": 1, "y": 0}\n{"a": null, "y": 1}\n', "line 2: 'a' is missing"),
+        ('{"a": 1, "y": 0}\n{"y": 1}\n', "line 2: 'a' is missing"),
+        ('{"a": 1, "y": 0}\n{"a": 1}\n', "line 2: the label 'y' is missing"),
+        ('{"a": 1, "y": 0}\n{"a": 1e999, "y": 1}\n', "line 2: the value inf of 'a' is not finite"),
+        ('{"a": 1, "y": 0}\n{"a": NaN, "y": 1}\n', "NaN is no number of JSON"),
+        ('{"a": 1}\n', "a label and a feature are needed"),
+    ],
+)
+def test_faults_of_json_lines_are_refused_by_line(tmp_path, text, place):
+    path = written(tmp_path / "a.jsonl", text)
+    with pytest.raises(SourceError) as caught:
+        list(open_file(path))
+    assert place in str(caught.value)
+
+
+def test_json_lines_give_the_features_that_csv_gives(tmp_path):
+    rows = pd.DataFrame(TABLE)
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    rows.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    options = {"categorical": "onehot", "missing": "mean"}
+    for extra in ({}, {"drop": ["color"]}, {"label": "member"}):
+        csv, jsonl = (open_file(tmp_path / f"a.{suffix}", **options, **extra) for suffix in ("csv", "jsonl"))
+        assert same(whole(jsonl), whole(csv))
+    skipping = open_file(written(tmp_path / "b.jsonl", '{"a": 1, "y": 0}\noops\n{"a": 2, "y": 1}\n'), on_error="skip")
+    assert whole(skipping)[0].tolist() == [[1.0], [2.0]] and skipping.skipped == 1

@@ -10,7 +10,7 @@ from kernelstream import Binary, Learner, Multiclass, OnlineKernelClassifier, Re
 from kernelstream.evaluate.models import SklearnModel, as_model
 from kernelstream.evaluate.run import prequential, side_by_side
 from kernelstream.kernels import Gaussian
-from kernelstream.metrics import AUC, LogLoss, MistakeRate
+from kernelstream.metrics import AUC, LogLoss, MistakeRate, metrics_from
 from kernelstream.sources import ArraySource, OnlineScaling, open_source
 
 TASKS = {"binary": Binary([0.0, 1.0]), "multiclass": Multiclass([0.0, 1.0, 2.0]), "regression": Regression()}
@@ -73,6 +73,23 @@ def test_a_model_of_river_gets_the_numbers_of_a_plain_loop(task):
     for block_rows in BLOCKS:
         trace = prequential(RIVER[task](), ArraySource(X, y, block_rows=block_rows), task=TASKS[task])
         assert final(trace) == pytest.approx(mean_error(np.array(shown), y, task), rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [(-1.0, 1.0), (1.0, 2.0), ("no", "yes"), ("yes", "no")])
+def test_a_binary_model_of_river_is_told_true_and_false(classes):
+    """It would take -1 and 1, or any two words, for true both."""
+    X, y = stream("binary")
+    model, task = linear_model.LogisticRegression(), Binary(np.array(classes))
+    shown = []
+    for x, label in zip(X, y, strict=True):
+        row = dict(enumerate(x))
+        shown.append(model.predict_one(row))
+        model.learn_one(row, bool(label))
+    metrics = metrics_from(["auc", "log_loss", "mistake_rate"], task)
+    source = ArraySource(X, np.array(classes)[y.astype(int)])
+    trace = prequential(linear_model.LogisticRegression(), source, task=task, metrics=metrics)
+    assert final(trace) == np.mean(np.array(shown) != y.astype(bool)) < 0.4
+    assert trace.last.metrics["auc"] > 0.7 and trace.last.metrics["log_loss"] < 0.69
 
 
 def test_sparse_rows_reach_a_model_of_river_without_their_zeros():

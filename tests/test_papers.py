@@ -1,6 +1,7 @@
 """The papers' numbers, on the papers' data: needs the mirror directory (KERNELSTREAM_DATA)."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,3 +124,10 @@ def test_lsokl_tables_come_out_within_two_standard_deviations(data_directory, da
     low, high, _ = EXCEPTIONS.get((data, algorithm), (-2.0, 2.0, ""))
     off = (ours.mean() - published) / deviation
     assert low <= off <= high, f"{ours.mean():.5g} +- {ours.std():.3g}, published {published} +- {deviation}"
+
+
+def test_the_readme_counts_what_is_tested():
+    readme = " ".join((Path(__file__).parents[1] / "README.md").read_text().split())
+    words = {3: "three", 4: "four", 5: "five"}
+    assert f"{len(CASES) - len(EXCEPTIONS)} of {len(CASES)} cells" in readme
+    assert f"the other {words[len(EXCEPTIONS)]} are named" in readme

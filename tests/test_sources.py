@@ -5,6 +5,7 @@ import gc
 import gzip
 import io
 import lzma
+import math
 import os
 import pickle
 import subprocess
@@ -133,7 +134,7 @@ def values_of(path, texts):
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_a_float_written_by_repr_reads_back_bit_equal(scratch, numbers):
     assert values_of(scratch / "repr.svm", map(repr, numbers)).tobytes() == np.array(numbers).tobytes()
 
@@ -144,13 +145,14 @@ DECIMAL = r"[+-]?([0-9]{1,20}\.?[0-9]{0,20}|\.[0-9]{1,20})([eE][+-]?[0-9]{1,3})?
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.from_regex(DECIMAL, fullmatch=True), min_size=1, max_size=40))
 def test_any_decimal_reads_as_python_reads_it(scratch, texts):
+    texts = [text for text in texts if math.isfinite(float(text))]
     assert values_of(scratch / "decimal.svm", texts).tobytes() == np.array([float(t) for t in texts]).tobytes()
 
 
 def test_values_at_the_border_of_the_exact_path():
     """One above 2^53, the powers 22 and 23, and 17 digits: none may be rounded twice."""
     texts = ["9007199254740992", "9007199254740993", "1e22", "1e23", "123e-22", "3e-23", "0.30000000000000004",
-             "-0", "1e-400", "1e400", "0e999", "5e-324", "8.5e22", "9007199254740993e-22", "nan", "-inf"]  # fmt: skip
+             "-0", "1e-400", "0e999", "5e-324", "8.5e22", "9007199254740993e-22"]  # fmt: skip
     with tempfile.TemporaryDirectory() as directory:
         got = values_of(Path(directory) / "border.svm", texts)
     assert got.tobytes() == np.array([float(text) for text in texts]).tobytes()
@@ -216,11 +218,11 @@ def test_labels_may_be_words(tmp_path):
         (b"1 1:1_0", 5, "'1_0' is not a number"),
         (b"1 1:1e", 5, "'1e' is not a number"),
         (b"1 1:1.2.3", 5, "'1.2.3' is not a number"),
-        (b"1 0:1", 3, "index 1; open it with zero_based=True (--zero-based)"),
+        (b"1 0:1", 3, "index 1; open it with zero_based=True"),
         (b"1 2:1 1:1", 7, "sort each line"),
         (b"1\t2:1\t2:1", 7, "drop duplicates"),
-        (b"1 2147483648:1", 3, "limit 2147483647"),
-        (b"1 99999999999999999999999:1", 3, "limit 2147483647"),
+        (b"1 2147483648:1", 3, "limit of 1048576 features, which max_features raises (up to 2147483647)"),
+        (b"1 99999999999999999999999:1", 3, "limit of 1048576 features"),
         (b"1:2 2:3", 1, "no label"),
         (b"1:2 0:3", 1, "no label"),
         (b"  1,2 3:4", 3, "several labels"),
@@ -328,7 +330,7 @@ def test_columns_count_characters_and_long_tokens_are_cut(tmp_path):
 
 
 def test_interpreted_equals_compiled(tmp_path):
-    text = b"dog\n" + SOME_TEXT + b"cat qid:3 1:0.1 2:1e-7 3:12345678901234567890 9:nan\n"
+    text = b"dog\n" + SOME_TEXT + b"cat qid:3 1:0.1 2:1e-7 3:12345678901234567890 9:7\n"
     path = write(tmp_path / "both.libsvm", text)
     script = (
         "import sys; from kernelstream.sources import open_source\n"
@@ -464,7 +466,13 @@ def test_csv_chunk_borders_do_not_matter(tmp_path, monkeypatch, chunk_bytes):
 @pytest.mark.parametrize(
     ("text", "options", "line", "column", "hint"),
     [
-        (b"a,b,c\n1,2,3\n1,red,3\n", {}, 3, 2, "'red' of 'b' is not a number; encode the column"),
+        (
+            b"a,b,c\n1,2,3\n1,red,3\n",
+            {},
+            3,
+            2,
+            "'red' of 'b' is not a number; make features of words: categorical='onehot'",
+        ),
         (b"1,2,3\n\n1,red,3\n", {}, 3, 2, "'red' of '#2'"),
         (b"a,b,c\n1,2,3\n1,,3\n", {}, 3, 2, "'b' is missing"),
         (b"1,2,3\n1,?,3\n", {}, 2, 2, r"'#2' is missing \('\?'\)"),
@@ -475,7 +483,7 @@ def test_csv_chunk_borders_do_not_matter(tmp_path, monkeypatch, chunk_bytes):
         (b"1,2,3\n" * 2**18 + b"1,2,x\n", {}, 2**18 + 1, 3, "label 'x' is not a number, unlike"),
         (b"1,2,3\n", {"label": 3}, 1, None, "label=3 is not one of the 3 columns"),
         (b"a,b,c\n1,2,3\n", {"label": "d"}, 1, None, "'d'; name one of a, b, c"),
-        (b"1;2;3\n", {}, 1, None, "delimiter ','"),
+        (b"1;2;3\n", {}, 1, None, "delimiter is ',';.*delimiter=';'"),
     ],
 )
 def test_csv_faults_are_refused_by_line_and_field(tmp_path, text, options, line, column, hint):

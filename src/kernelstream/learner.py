@@ -23,7 +23,7 @@ from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns, held
 from .losses import as_loss
-from .numerics.rows import LARGEST, Block, Sample, as_matrix, filled, n_rows, sample_of, to_block
+from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task
@@ -794,10 +794,7 @@ def _with_later_classes(parts: Sequence[np.ndarray], tasks: Sequence[Any]) -> np
 def _weights(sample_weight: Any, n: int) -> np.ndarray:
     if sample_weight is None:
         return np.ones(n)
-    given = np.asarray(sample_weight)
-    if given.dtype.kind == "c":
-        raise ValueError("Complex data not supported: sample weights must be real numbers.")
-    weights = np.array(given, np.float64)  # a copy: compiled code knows one kind of array only
+    weights = as_reals(sample_weight, "sample weights")
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
 from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
-from .parameters import Parameters, at_least, positive
+from .parameters import Parameters, at_least, did_you_mean, positive
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
@@ -245,7 +245,7 @@ def as_loss(loss: "str | Loss") -> Loss:
     if loss == "margin":
         return Margin()
     if loss not in LOSSES:
-        raise ValueError(f"loss={loss!r} is not known; choose one of {', '.join(LOSSES)}.")
+        raise ValueError(f"loss={loss!r} is not known; {did_you_mean(loss, LOSSES)} one of {', '.join(LOSSES)}.")
     return LOSSES[loss]()
 
 

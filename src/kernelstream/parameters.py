@@ -6,9 +6,19 @@ They are small dataclasses that can be compared, copied, pickled, written to JSO
 
 import copy
 import dataclasses
+import difflib
 import math
 import numbers
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
+
+LARGEST_SEED = 2**63 - 1
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """A question about the known word that is nearest, if one is near."""
+    near = difflib.get_close_matches(str(word).lower(), list(known), 1)
+    return f"did you mean {near[0]}? Choose" if near else "choose"
 
 
 class Parameters:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .numerics.rows import LARGEST
+from .numerics.rows import LARGEST, as_reals, unmasked
 
 BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"
 
@@ -47,12 +47,7 @@ class Regression(Task):
     n_outputs = 1
 
     def encode(self, y: Any) -> np.ndarray:
-        if np.asarray(y).dtype.kind == "c":
-            raise ValueError("Complex data not supported: targets must be real numbers.")
-        try:
-            targets = np.array(y, np.float64)  # a copy: compiled code knows one kind of array only
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Targets of a regression must be numbers ({error}).") from None
+        targets = as_reals(y, "targets of a regression")
         if targets.ndim != 1:
             raise ValueError(f"Targets must be one a row, in one dimension; got shape {targets.shape}.")
         if not (np.abs(targets) <= LARGEST).all():
@@ -215,7 +210,10 @@ def _plain(labels: np.ndarray) -> bool:
 
 
 def _label_array(labels: Any) -> np.ndarray:
+    labels = unmasked(labels, "labels")
     labels = np.asarray(labels if isinstance(labels, np.ndarray) or hasattr(labels, "__array__") else list(labels))
+    if labels.dtype.kind == "c":
+        raise ValueError("Complex data not supported: labels must be real numbers or words.")
     if labels.ndim != 1:
         raise ValueError(f"Labels must be one a row, in one dimension; got shape {labels.shape}.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..engine import Algorithm
+from ..parameters import did_you_mean
 from .auto import Auto
 from .avm import AVM
 from .bogd import BOGD
@@ -96,7 +97,9 @@ ALGORITHMS: dict[str, Algorithm] = {
 def make(name: str, **parameters: Any) -> Algorithm:
     """A spec by its name: ``make("fogd", n_components=100)``."""
     if name not in ALGORITHMS:
-        raise ValueError(f"algorithm {name!r} is not known; choose one of {', '.join(ALGORITHMS)}.")
+        raise ValueError(
+            f"algorithm {name!r} is not known; {did_you_mean(name, ALGORITHMS)} one of {', '.join(ALGORITHMS)}."
+        )
     return replace(copy.deepcopy(ALGORITHMS[name]), **parameters)
 
 

@@ -18,7 +18,6 @@ app = typer.Typer(
     name="kernelstream",
     help="Nonlinear models learned from streams with kernels: one example at a time, in bounded memory.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

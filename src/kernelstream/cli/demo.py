@@ -1,12 +1,14 @@
 """The demonstration: small real data sets, streamed through several learners."""
 
 import platform
+from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
+from rich.spinner import Spinner
 
 from .. import __version__
 from ..algorithms import ALGORITHMS
@@ -38,12 +40,20 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
     output.mkdir(parents=True, exist_ok=True)
     traces: list[Trace] = []
     if console.is_terminal:
-        with Live(traces_table(traces), console=console, auto_refresh=False) as live:
+        with Live(traces_table(traces), console=console) as live:
             _run_all(traces, live)
     else:
         _run_all(traces, None)
         console.print(traces_table(traces))
     page, curve = output / "report.html", output / "curve.png"
+    with console.status(f"drawing {curve.name} and {page.name}") if console.is_terminal else nullcontext():
+        _draw(curve, page, traces)
+    for path in (page, curve):
+        console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)
+    return traces
+
+
+def _draw(curve: Path, page: Path, traces: list[Trace]) -> None:
     write_curves(curve, traces)
     write_page(
         page,
@@ -58,9 +68,6 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
             "machine": f"{platform.system()} {platform.machine()}",
         },
     )
-    for path in (page, curve):
-        console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)
-    return traces
 
 
 def _run_all(traces: list[Trace], live: Live | None) -> None:
@@ -78,6 +85,8 @@ def _run_all(traces: list[Trace], live: Live | None) -> None:
                     live.update(traces_table(traces), refresh=True)
 
             if live is not None:
-                live.update(traces_table(traces, waiting="compiling"), refresh=True)
+                # Which turns while the first learners are compiled, for nothing else does.
+                busy = Spinner("dots", f"compiling {algorithm} for {name}; the first time takes a minute")
+                live.update(Group(traces_table(traces, waiting="compiling"), busy), refresh=True)
             learner = learner_for(found, spec, seed=SEED)
             traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)

@@ -1,5 +1,6 @@
 """From what a command line names to rows that can be learned from."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
+from ..report import words
 from ..sources import Peekable, Shuffled, Source
 from ..sources.survey import AUTO, SCALES_OF_ALL_ROWS, Survey, survey
 from .options import Learning
@@ -51,6 +53,11 @@ def looked(
         found = replace(found, all_rows=False)
     if request.task == AUTO:
         say(console, f"task: {found.task.name} ({found.reason}); --task overrules")
+    first = rows.peek(1) if isinstance(rows, Peekable) else []
+    if first:
+        from .hints import hints
+
+        say(console, *hints(request, found, first[0][0], in_order=order is None))
     return Looked(found, time.perf_counter() - start, rows)
 
 
@@ -61,4 +68,10 @@ def refuse_a_second_pass(source: Source, option: str) -> None:
 
 def say(console: Console, *sentences: str) -> None:
     for sentence in sentences:
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+        console.print(words.printable(sentence), highlight=False, markup=False, soft_wrap=True)
+
+
+def echo(text: str) -> None:
+    """Write to standard output; a terminal gets no character that steers it."""
+    sys.stdout.write(words.printable(text) if sys.stdout.isatty() else text)
+    sys.stdout.flush()

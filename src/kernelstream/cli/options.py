@@ -9,20 +9,23 @@ Exit codes: 0 done, 2 what was asked for or given cannot be used (one line on st
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
+from ..parameters import LARGEST_SEED
+from ..report import words
 from ..sources import Source, open_source
 from ..sources.base import DEFAULT_BLOCK_ROWS
+from ..sources.libsvm import MAX_FEATURES
 from ..sources.survey import AUTO, SCALES, SCALES_OF_ALL_ROWS, TASKS, UNSCALED
 from .places import check_places
+from .wording import in_words
 
 BAD_INPUT, INTERRUPTED = 2, 130
 UNLABELLED = "none"
-_LARGEST_SEED = 2**63 - 1
 
 
 class Place(NamedTuple):
@@ -36,8 +39,9 @@ READ, WRITTEN = Place(False), Place(True)
 Data = Annotated[
     str,
     typer.Argument(
-        help="A file (LIBSVM, CSV, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a glob, - for "
-        "standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
+        help="A file (LIBSVM, CSV, JSON lines, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a "
+        "glob, - for standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as "
+        "checkerboard."
     ),
     READ,
 ]
@@ -58,11 +62,26 @@ class Reading:
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether a CSV file has one; else it shows.")
     ] = None
-    delimiter: Annotated[str | None, typer.Option(help="Of a CSV file: a comma, or a tab for .tsv.")] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of a CSV file: a comma, a tab for .tsv, a semicolon beside decimal commas.")
+    ] = None
     zero_based: Annotated[bool, typer.Option("--zero-based", help="A LIBSVM file counts features from 0.")] = False
+    decimal: Annotated[str, typer.Option(metavar=".|,", help="The decimal sign of a CSV file.")] = "."
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave a column out, by name or position; repeatable.")
+    ] = None
+    max_features: Annotated[int, typer.Option(min=1, help="The highest index that a LIBSVM file may have.")] = (
+        MAX_FEATURES
+    )
     categorical: Annotated[
         str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
     ] = "refuse"
+    categorical_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--categorical-column", metavar="COLUMN", help="A column of words that does not show; repeatable."
+        ),
+    ] = None
     missing: Annotated[
         str, typer.Option(metavar="refuse|mean", help="Missing values: the mean of the rows before.")
     ] = "refuse"
@@ -71,7 +90,9 @@ class Reading:
     )
     format: Annotated[
         str | None,
-        typer.Option(metavar="libsvm|csv|parquet|arrow|npz|npy", help="Overrules the suffix; needed for - if CSV."),
+        typer.Option(
+            metavar="libsvm|csv|jsonl|parquet|arrow|npz|npy", help="Overrules the suffix; of - too, if not LIBSVM."
+        ),
     ] = None
     block_rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = DEFAULT_BLOCK_ROWS
     given: frozenset[str] = frozenset()
@@ -87,6 +108,8 @@ class Reading:
         with contextlib.suppress(ValueError, TypeError):
             label = int(label)
         options = self.reading | {"encoding": encoding}
+        if self.delimiter == r"\t":
+            options["delimiter"] = "\t"
         return open_source(
             data, **{name: value for name, value in options.items() if value is not None} | {"label": label}
         )
@@ -107,7 +130,7 @@ class Learning(Reading):
     survey: Annotated[bool, typer.Option("--survey", help="Read all rows first, to know the task and all classes.")] = (
         False
     )
-    seed: Annotated[int, typer.Option(min=0, max=_LARGEST_SEED, help="Of every random choice.")] = 0
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of every random choice.")] = 0
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Put the rows into a random order first.")] = False
     scale: Annotated[
         str, typer.Option(metavar="|".join(SCALES), help="The features; minmax and standard read all rows first.")
@@ -146,7 +169,7 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
         def command(context: typer.Context, **options: Any) -> None:
             sources = {name: context.get_parameter_source(name) for name in options}
             given = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
-            with errors_in_one_line():
+            with errors_in_one_line(_spelled(hints)):
                 request = kind(**options, given=given)
                 check_places(_places(hints, request, READ), _places(hints, request, WRITTEN))
                 function(request)
@@ -159,15 +182,23 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
     return decorate
 
 
-def _places(hints: dict[str, Any], request: Reading, mark: Place) -> dict[str, Any]:
-    """What the options so marked name, by how they are written."""
+def _spelled(hints: dict[str, Any]) -> dict[str, str]:
+    """How each parameter is written on the command line."""
     found = {}
     for name, hint in hints.items():
-        _, *rest = get_args(hint) if get_origin(hint) is Annotated else (None,)
-        if mark in rest:
-            spelled = [word for word in getattr(rest[0], "param_decls", None) or () if word.startswith("--")]
-            argument = isinstance(rest[0], typer.models.ArgumentInfo)
-            found[name.upper() if argument else (spelled or [f"--{name}"])[0]] = getattr(request, name)
+        info = next((one for one in get_args(hint)[1:] if isinstance(one, typer.models.ParameterInfo)), None)
+        if isinstance(info, typer.models.OptionInfo):
+            spelled = [word for word in info.param_decls or () if word.startswith("--")]
+            found[name] = (spelled or [f"--{name.replace('_', '-')}"])[0]
+    return found
+
+
+def _places(hints: dict[str, Any], request: Reading, mark: Place) -> dict[str, Any]:
+    """What the options so marked name, by how they are written."""
+    found, spelled = {}, _spelled(hints)
+    for name, hint in hints.items():
+        if mark in get_args(hint)[1:]:
+            found[spelled.get(name, name.upper())] = getattr(request, name)
     return found
 
 
@@ -178,12 +209,23 @@ def _own_first(kind: type) -> list[str]:
 
 
 @contextlib.contextmanager
-def errors_in_one_line() -> Iterator[None]:
-    """What is wrong with the input ends the command with one line on stderr."""
+def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """What is wrong with the input ends the command with one line on stderr, in which parameters are called as the
+    options are.
+    """
     try:
         yield
     except BrokenPipeError:
         raise
+    except KeyboardInterrupt:
+        typer.echo("kernelstream: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except MemoryError as error:
+        _end(f"there is not enough memory ({error}); take a smaller budget or rank, or fewer components.", {})
     except (ValueError, OSError, FloatingPointError) as error:
-        typer.echo(f"kernelstream: {' '.join(str(error).split())}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        _end(str(error), options or {})
+
+
+def _end(message: str, options: Mapping[str, str]) -> NoReturn:
+    typer.echo(f"kernelstream: {words.printable(in_words(message, options))}", err=True)
+    raise typer.Exit(BAD_INPUT) from None

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.models import Model, OwnModel, Shown, SklearnModel, as_model
+from ..evaluate.models import Model, OwnModel, RiverModel, Shown, SklearnModel, as_model
 from ..sources import Matrix, Scaling
 from ..sources.survey import Survey
-from ..tasks import Classification
+from ..tasks import Binary, Classification
 
 
 def other(name: str, found: Survey) -> Model:
@@ -37,7 +37,7 @@ def knows_its_classes(model: Model) -> bool:
     model = model.model if isinstance(model, _OnScaledRows) else model
     if isinstance(model, OwnModel):
         return not getattr(model.learner, "grow_classes", True)
-    return isinstance(model, SklearnModel)
+    return isinstance(model, SklearnModel) or (isinstance(model, RiverModel) and isinstance(model.task, Binary))
 
 
 class _OnScaledRows(Model):

@@ -19,7 +19,8 @@ from ..report import words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
-from .looking import say
+from .hints import doubtful
+from .looking import echo, say
 from .places import is_stdout
 from .request import Request
 
@@ -75,6 +76,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
         return traces_table(outcome.traces)
     trace = outcome.traces[0]
     notes = {"scale": request.scale}
+    if outcome.found is not None and doubtful(outcome.found):
+        notes["task"] = f"{trace.task}, for {outcome.found.reason.rstrip(',')}; --task multiclass if they are classes"
     if outcome.test is not None:
         notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
     if request.delay > 0:
@@ -125,6 +128,6 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
 
 def _write(place: str, text: str) -> None:
     if is_stdout(place):
-        typer.echo(text, nl=False)
+        echo(text)
     else:
         disk.write_text(place, text)

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from ..report.live import ProgressLine
 from ..sources import ReadAhead, Source
 from ..tasks import Classification
 from . import options as o
-from .looking import say
+from .looking import echo, say
 from .places import STDOUT, is_stdout
 
 
@@ -105,15 +104,14 @@ def _plain(labels: np.ndarray) -> list[Any]:
 
 def _csv(rows: list[Any]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows([words.cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
 def _write(out: str, pieces: Iterator[str]) -> None:
     if is_stdout(out):
         for piece in pieces:
-            sys.stdout.write(piece)
-        sys.stdout.flush()
+            echo(piece)
         return
     with disk.appearing(out) as file:
         for piece in pieces:

@@ -13,7 +13,7 @@ from .. import ALGORITHMS, __version__
 from ..engine import Algorithm
 from ..evaluate.settings import spec_from
 from ..learner import DTYPES
-from ..metrics import Metric, metrics_from
+from ..metrics import METRICS, Metric, metrics_from
 from ..tasks import Task
 from . import options as o
 from .places import is_stdout
@@ -28,7 +28,12 @@ class Request(o.Learning):
 
     dtype: Annotated[str, typer.Option(metavar="|".join(DTYPES), help="What the model computes in.")] = DTYPES[0]
     metrics: Annotated[
-        str | None, typer.Option("--metrics", metavar="A,B,...", help="What to measure; the last one is the headline.")
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="A,B,...",
+            help=f"What to measure ({', '.join(METRICS)}); the last one is the headline.",
+        ),
     ] = None
     delay: Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")] = 0
     runs: Annotated[int | None, typer.Option(min=1, help="Repeat over so many random orders, on all cores.")] = None
@@ -224,4 +229,10 @@ def _orders_in(path: Path) -> list[np.ndarray]:
     with np.load(name, allow_pickle=False) as file:
         if "perm" not in file:
             raise ValueError(f"{name} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
-        return [np.asarray(order, np.int64) for order in np.atleast_2d(file["perm"])]
+        orders = np.atleast_2d(file["perm"])
+    if orders.ndim != 2 or orders.dtype.kind not in "iu":
+        what = (
+            f"is {orders.dtype} of shape {orders.shape}; it must be whole numbers, an order a line: perm.astype(int)."
+        )
+        raise ValueError(f"the array 'perm' of {name} {what}")
+    return [np.asarray(order, np.int64) for order in orders]

@@ -156,8 +156,12 @@ def _run(shared: tuple[Sequence[Repetition], Sequence[int | NDArray[np.int64]]],
     return repetitions[i].run(k, order) if isinstance(order, np.ndarray) else repetitions[i].run(int(order))
 
 
-def summarized(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation (over the runs, as the papers give it) of each final metric."""
+def summarized(traces: Sequence[Trace]) -> dict[str, tuple[float, float | None]]:
+    """Mean and standard deviation over the runs of each final metric."""
     names = traces[0].last.metrics if traces else {}
-    values = {name: np.array([trace.last.metrics[name] for trace in traces]) for name in names}
-    return {name: (float(v.mean()), float(v.std())) for name, v in values.items()}
+    return {name: mean_and_deviation([trace.last.metrics[name] for trace in traces]) for name in names}
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and standard deviation of a sample (n - 1 in the denominator); one value has none."""
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..learner import OnlineLearner
 from ..metrics import LABELS, PROBABILITIES, SCORES
 from ..sources import Matrix
-from ..tasks import Classification, Task
+from ..tasks import Binary, Classification, Task
 from .settings import flat
 
 Shown: TypeAlias = dict[str, np.ndarray]
@@ -144,13 +144,20 @@ class SklearnModel(Model):
 
 class RiverModel(Model):
     """A model with `predict_one` and `learn_one`. Features are called 0, 1, ...; the zeros of sparse rows are left
-    out.
+    out. Of two classes the second is True: River's binary models take any other label for its truth value, and -1 and 1
+    are both true.
     """
 
     def __init__(self, model: Any, task: Task, *, name: str | None = None):
         self.model = model
         self.task = task
         self.name = type(model).__name__ if name is None else name
+        # What our labels are called there.
+        self._names: dict[Any, Any] = {}
+        if isinstance(task, Classification):
+            labels = task.classes.tolist()
+            self._names = dict(zip(labels, (False, True) if isinstance(task, Binary) else labels, strict=True))
+        self._labels = {name: label for label, name in self._names.items()}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -164,17 +171,17 @@ class RiverModel(Model):
         parts = []
         for x, label in zip(_dicts(X), y.tolist(), strict=True):
             parts.append(self._show(x, kinds))
-            self.model.learn_one(x, label)
+            self.model.learn_one(x, self._names.get(label, label))
         return _stacked(parts, kinds)
 
     def _show(self, x: dict[int, float], kinds: Set[str]) -> Shown:
         label = self.model.predict_one(x)
         shown = _before_learning(self.task, 1)
         if label is not None:
-            shown[LABELS] = np.array([label])
+            shown[LABELS] = np.array([self._labels.get(label, label)])
         if kinds & {SCORES, PROBABILITIES} and isinstance(self.task, Classification):
             chances = self.model.predict_proba_one(x)
-            row = np.array([[float(chances.get(c, 0.0)) for c in self.task.classes.tolist()]])
+            row = np.array([[float(chances.get(self._names.get(c, c), 0.0)) for c in self.task.classes.tolist()]])
             if row.sum() > 0.0:
                 shown[PROBABILITIES] = row
                 shown[SCORES] = row[:, 1:] - row[:, :1] if row.shape[1] == 2 else row

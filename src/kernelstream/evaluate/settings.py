@@ -9,7 +9,7 @@ from ..algorithms import ALGORITHMS, make
 from ..engine import Algorithm
 from ..kernels import KERNELS
 from ..losses import LOSSES
-from ..parameters import Parameters
+from ..parameters import Parameters, did_you_mean
 from ..schedules import SCHEDULES
 
 # The parameters whose values are specs themselves, and what those are called.
@@ -93,7 +93,8 @@ def _part(name: str, value: Any, default: Any) -> Any:
         return value
     if value not in FAMILIES[name]:
         number = "a number or " if name == "learning_rate" else ""
-        raise ValueError(f"{name}={value!r} is not known; choose {number}one of {', '.join(FAMILIES[name])}.")
+        choose = did_you_mean(value, FAMILIES[name])
+        raise ValueError(f"{name}={value!r} is not known; {choose} {number}one of {', '.join(FAMILIES[name])}.")
     return FAMILIES[name][value]()
 
 

@@ -22,6 +22,7 @@ from ..engine import disk
 from ..engine.cores import available
 from ..metrics import default_metrics, metrics_from
 from ..numerics.memory import one_blas_thread
+from ..parameters import LARGEST_SEED
 from ..sources import ArraySource, LabelledBlock, Matrix, Source
 from ..sources.survey import Survey
 from ..tasks import Task
@@ -259,6 +260,8 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise ValueError(f"{path} has a key {key!r}; it may have {', '.join(_KEYS)}.")
         if type(value) is not _KEYS[key]:
             raise ValueError(f"{path} has {key} = {value!r}; it must be {_IN_WORDS[_KEYS[key]]}.")
+    if not 0 <= config.get("seed", 0) <= LARGEST_SEED:
+        raise ValueError(f"{path} has seed = {config['seed']}; it must be within 0 and {LARGEST_SEED}.")
     if "set" in config:
         config["set"] = list(_settings(config["set"]))
     return config

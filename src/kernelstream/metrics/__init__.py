@@ -16,6 +16,7 @@ A metric of your own is a subclass with a `name` and the error of each row (`err
 
 from collections.abc import Sequence
 
+from ..parameters import did_you_mean
 from ..tasks import REGRESSION, Task
 from .base import LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
@@ -59,7 +60,7 @@ def metrics_from(names: Sequence[str], task: Task) -> list[Metric]:
     for name in names:
         if name not in choices:
             what = "is not a metric" if name not in METRICS else f"does not judge a {task.name} task"
-            raise ValueError(f"{name!r} {what}; choose from {', '.join(choices)}.")
+            raise ValueError(f"{name!r} {what}; {did_you_mean(name, choices)} from {', '.join(choices)}.")
         if name in made:
             raise ValueError(f"the metric {name} is named twice; name it once.")
         made[name] = choices[name](getattr(task, "classes", None))

@@ -171,6 +171,28 @@ def as_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: i
     return X
 
 
+def unmasked(values: Any, what: str) -> Any:
+    """The values, which are refused where some of them are masked."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        n = int(np.ma.getmaskarray(values).sum())
+        raise ValueError(f"{n} of the {what} are masked; fill them in (values.filled(...)) or leave their rows out.")
+    return values
+
+
+def as_reals(values: Any, what: str) -> np.ndarray:
+    """A copy in float64 of what are real numbers, and neither text nor times that could be taken for them."""
+    given = np.asarray(unmasked(values, what))
+    if given.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {what} must be real numbers.")
+    words = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
+    if words or given.dtype.kind not in "biufO":
+        raise ValueError(f"{what} must be numbers; got {'text' if words else given.dtype}. Convert them first.")
+    try:
+        return np.array(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be numbers ({error}).") from None
+
+
 def as_matrix(X: Any) -> Any:
     """A 2-D numeric NumPy array or a CSR array with sorted, unique indices, from whatever rows were handed in."""
     if sp.issparse(X):
@@ -185,7 +207,7 @@ def as_matrix(X: Any) -> Any:
         return X
     if not isinstance(X, np.ndarray) and hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    X = np.asarray(X)
+    X = np.asarray(unmasked(X, "features"))
     if X.dtype == object:
         try:
             X = X.astype(np.float64)

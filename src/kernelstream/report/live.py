@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -107,7 +106,7 @@ def _learners(traces: Sequence[Trace]) -> Table:
     for _ in range(3):
         table.add_column(justify="right", no_wrap=True)
     for run in runs[:_MOST_LINES]:
-        table.add_row(escape(run.label), *_means(run))
+        table.add_row(words.shown(run.label), *_means(run))
     rest = runs[_MOST_LINES:]
     if rest:
         name = rest[0].trace.headline

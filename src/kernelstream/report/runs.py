@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..evaluate.experiments import mean_and_deviation
 from ..evaluate.run import Checkpoint, Trace
 from . import words
 
@@ -57,9 +58,7 @@ class Run:
 
     def over(self, number: Callable[[Trace], float]) -> OverRepeats:
         """A number's mean and deviation over the repeats."""
-        values = [number(trace) for trace in self.repeats]
-        mean = sum(values) / len(values)
-        return OverRepeats(mean, None if len(values) == 1 else float(np.std(values, ddof=1)))
+        return OverRepeats(*mean_and_deviation([number(trace) for trace in self.repeats]))
 
     def curve(self, x: str, y: str) -> Curve:
         """`y` (METRIC, WINDOW or SIZE) against `x` (ROWS or SECONDS), at the rows that all repeats have."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
 from ..evaluate.run import Trace
@@ -21,7 +20,7 @@ _GLUE = "\N{NO-BREAK SPACE}"
 def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False) -> Table:
     """All that is to be known of one run; `notes` are further lines above the parameters."""
     last = trace.last
-    title = escape(f"{trace.algorithm} on {trace.source}") + (" (interrupted)" if interrupted else "")
+    title = words.shown(f"{trace.algorithm} on {trace.source}") + (" (interrupted)" if interrupted else "")
     table = Table(box=box.SIMPLE_HEAD, show_header=False, title=title, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -38,7 +37,7 @@ def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False)
         "parameters": "\n".join(words.settings(trace.parameters)),
     }
     for name, value in lines.items():
-        table.add_row(name, escape(value))
+        table.add_row(name, words.shown(value))
     return table
 
 
@@ -56,7 +55,7 @@ def traces_table(traces: Iterable[Trace], waiting: str = "") -> Table:
         lines = [(run.label, *_cells(run)) for run in groups.get(source, [])]
         lines += [(t.algorithm, waiting) for t in traces if t.source == source and t.last.rows == 0]
         for position, line in enumerate(lines):
-            table.add_row("" if position else escape(source), *map(escape, line))
+            table.add_row("" if position else words.shown(source), *map(words.shown, line))
         table.add_section()
     return table
 
@@ -129,7 +128,7 @@ def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
     for one in algorithms:
         losses = dict.fromkeys(loss for names in one["losses"].values() for loss in names)
         table.add_row(
-            f"[bold]{one['name']}[/bold]\n{escape(one['paper'])}\n{'bounded' if one['bounded'] else 'grows'}",
+            f"[bold]{one['name']}[/bold]\n{words.shown(one['paper'])}\n{'bounded' if one['bounded'] else 'grows'}",
             "\n".join(one["tasks"]),
             "\n".join(losses),
             "\n".join(words.settings(one["parameters"])),
@@ -139,11 +138,11 @@ def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
 
 def facts_table(title: str, facts: dict[str, str]) -> Table:
     """Names and what is known of them."""
-    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=escape(title), title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD, show_header=False, title=words.shown(title), title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(escape(name), escape(value))
+        table.add_row(words.shown(name), words.shown(value))
     return table
 
 
@@ -157,5 +156,5 @@ def datasets_table(data_sets: Iterable[dict[str, Any]]) -> Table:
     table.add_column("at hand")
     for one in data_sets:
         numbers = ("" if one[name] is None else words.count(one[name]) for name in ("rows", "features", "classes"))
-        table.add_row(escape(f"{one['name']}/{one['split']}"), one["task"], *numbers, one["where"])
+        table.add_row(words.shown(f"{one['name']}/{one['split']}"), one["task"], *numbers, one["where"])
     return table

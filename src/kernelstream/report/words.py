@@ -1,14 +1,50 @@
 """Numbers as people read them."""
 
 import math
+import re
+import unicodedata
 from typing import Any
+
+from rich.markup import escape
 
 from ..metrics import METRICS
 
-_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC", "f1": "F1", "r2": "R²"}
+_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC of the newest 10,000 rows", "f1": "F1", "r2": "R²"}
 _PREFIXES = ("", "k", "M", "G", "T")
 
 DASH = "-"
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+# Characters that steer a terminal or turn the direction of text, and bytes that were no text.
+_STEERING = ("Cc", "Cs", "Cf")
+
+
+def printable(text: str) -> str:
+    """The text with every character that could steer a terminal spelled out; line breaks and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(
+        repr(letter)[1:-1] if unicodedata.category(letter) in _STEERING and letter not in "\n\t" else letter
+        for letter in text
+    )
+
+
+def shown(text: str) -> str:
+    """The text for a table of the terminal."""
+    return escape(printable(text))
+
+
+def cell(value: Any) -> Any:
+    """A value for a CSV file: words that a spreadsheet would take for a formula begin with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _is_number(value) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def metric_name(name: str) -> str:

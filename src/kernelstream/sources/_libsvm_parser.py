@@ -28,14 +28,15 @@ _EXACT_INTEGER = 2**53
 _EXACT_POWER = 22
 _NO_POWER = 10**6
 _POWERS = np.array([float(10**k) for k in range(_EXACT_POWER + 1)])
-_HIGHEST_INDEX = 2**31 - 1
+HIGHEST_INDEX = 2**31 - 1
 
 OK, _NO_PAIR, _INDEX_ZERO, _NOT_ASCENDING, _INDEX_TOO_HIGH = range(5)
 FAULTS = {
     _NO_PAIR: "{token!r} is not index:value; an index is made of digits only",
-    _INDEX_ZERO: "{token!r} has index 0 in a file read from index 1; open it with zero_based=True (--zero-based)",
+    _INDEX_ZERO: "{token!r} has index 0 in a file read from index 1; open it with zero_based=True",
     _NOT_ASCENDING: "the index of {token!r} is not above the one before it; sort each line and drop duplicates",
-    _INDEX_TOO_HIGH: f"the index of {{token!r}} is above the limit {_HIGHEST_INDEX}; renumber or hash the features",
+    _INDEX_TOO_HIGH: "the index of {token!r} is above the limit of {most} features, which max_features raises (up to "
+    f"{HIGHEST_INDEX}): a model's memory grows with it. Renumber or hash the features",
 }
 
 
@@ -109,7 +110,7 @@ def _is_query(text, at):
 
 
 @compiled
-def parse(text, out, at, row, base):
+def parse(text, out, at, row, base, highest):
     """Parse lines from `at` on, until the text ends or `out` has no row left.
 
     Requires: `at` is the start of a line, `text` ends with a newline, `out` has room for every pair in it.
@@ -136,7 +137,7 @@ def parse(text, out, at, row, base):
                 start = at
                 index = 0
                 while _CLASS[text[at]] < _OTHER:
-                    index = min(index * 10 + _CLASS[text[at]], _HIGHEST_INDEX + 1)
+                    index = min(index * 10 + _CLASS[text[at]], HIGHEST_INDEX + 1)
                     at += 1
                 if at == start and _is_query(text, at):
                     n_queries += 1
@@ -149,7 +150,7 @@ def parse(text, out, at, row, base):
                     return _INDEX_ZERO, start, row, n_lines, n_odd, n_queries
                 if index <= last:
                     return _NOT_ASCENDING, start, row, n_lines, n_odd, n_queries
-                if index > _HIGHEST_INDEX:
+                if index > highest:
                     return _INDEX_TOO_HIGH, start, row, n_lines, n_odd, n_queries
                 start = at + 1
                 value, at = _number(text, start)

@@ -34,7 +34,7 @@ class _BatchSource(TableSource):
         self._share = 0.0
         with self._damage_named(), self._batches(str(file)) as (schema, batches):
             layout = self._layout(schema)
-            features = [field.type for at, field in enumerate(schema) if at != layout.label]
+            features = [schema.field(at).type for at in layout.used]
             dtype = np.float32 if all(str(kind) == "float" for kind in map(_element, features)) else np.float64
             encoder = self._new_encoder(layout, dtype, earlier)
             yield from self._blocks(self._readable(batches, layout), encoder)
@@ -74,23 +74,27 @@ class _BatchSource(TableSource):
                 what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
                 raise SourceError(what, path=self.path)
             label = self.label % len(names)
-        categorical = [at != label and self._is_categorical(field, at) for at, field in enumerate(schema)]
+        dropped = self.columns.dropped(names, label, self.path)
+        categorical = [
+            at != label and at not in dropped and self._is_categorical(field, at) for at, field in enumerate(schema)
+        ]
         word_labels = label is not None and _is_text(schema.field(label).type)
         if label is not None and not word_labels and not _is_number(schema.field(label).type):
             what = f"the label {names[label]!r} is {schema.field(label).type}; it must be numbers or text"
             raise SourceError(what, path=self.path, column=label + 1)
-        return Layout(names, label, categorical, word_labels)
+        return Layout(names, label, categorical, word_labels, dropped)
 
     def _is_categorical(self, field: Any, position: int) -> bool:
         import pyarrow as pa
 
         options = self.columns
         words = _is_text(field.type) or pa.types.is_boolean(field.type) or pa.types.is_dictionary(field.type)
+        out = f"or leave it out: drop={field.name!r}"
         if words and options.categorical == "refuse":
-            what = f"{field.name!r} holds categories ({field.type}); use categorical='onehot' or 'hash', or drop it"
+            what = f"{field.name!r} holds categories ({field.type}); use categorical='onehot', {out}"
             raise SourceError(what, path=self.path, column=position + 1)
         if not words and not _is_number(_element(field.type)):
-            what = f"{field.name!r} is {field.type}, which is no feature; make numbers of it, or drop it"
+            what = f"{field.name!r} is {field.type}, which is no feature; make numbers of it, {out}"
             raise SourceError(what, path=self.path, column=position + 1)
         return words or field.name in options.categorical_columns
 
@@ -102,7 +106,8 @@ class _BatchSource(TableSource):
         widths: dict[int, int] = {}
         for batch in batches:
             usable = np.ones(batch.num_rows, bool)
-            for at, column in enumerate(batch.columns):
+            for at in [*layout.used, *([] if layout.label is None else [layout.label])]:
+                column = batch.column(at)
                 missing, what = self._unusable(column, at, layout, widths)
                 for row in np.flatnonzero(missing & usable).tolist():
                     where = f"row {rows_before + row + 1}: {layout.names[at]!r} {what}"
@@ -128,6 +133,9 @@ class _BatchSource(TableSource):
                 wrong[~wrong] = values.reshape(-1, width).any(axis=1)
             return wrong, f"is not a list of {width} numbers, like the first; fill it in or drop the row"
         missing = _missing(column)
+        infinite = _infinite(column)
+        if infinite.any():
+            return infinite, "is infinite; correct it or drop the row"
         if at == layout.label:
             if _is_text(column.type):
                 missing |= pc.fill_null(pc.equal(column.cast("string"), ""), True).to_numpy(zero_copy_only=False)
@@ -191,14 +199,20 @@ class ArrowSource(_BatchSource):
     def _numbered(self, reader: Any) -> Iterator[Any]:
         for number in range(reader.num_record_batches):
             self._share = (number + 1) / reader.num_record_batches
-            yield reader.get_batch(number)
+            yield _validated(reader.get_batch(number))
         self._share = 1.0
 
     def _streamed(self, reader: Any, mapped: Any) -> Iterator[Any]:
         for batch in reader:
             self._share = mapped.tell() / max(mapped.size(), 1)
-            yield batch
+            yield _validated(batch)
         self._share = 1.0
+
+
+def _validated(batch: Any) -> Any:
+    """A batch as the file has it: where words begin and end in it is believed only when it was looked at."""
+    batch.validate(full=True)
+    return batch
 
 
 def _element(kind: Any) -> Any:
@@ -231,3 +245,12 @@ def _missing(column: Any) -> NDArray[np.bool_]:
     if column.null_count == 0 and not pa.types.is_floating(column.type):
         return np.zeros(len(column), bool)
     return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False).copy()
+
+
+def _infinite(column: Any) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(column.type):
+        return np.zeros(len(column), bool)
+    return pc.fill_null(pc.is_inf(column), False).to_numpy(zero_copy_only=False).copy()

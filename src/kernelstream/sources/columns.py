@@ -35,6 +35,7 @@ class ColumnOptions:
         hash_features: int = DEFAULT_HASH_FEATURES,
         missing: str = MISSING[0],
         categorical_columns: Sequence[str] = (),
+        drop: Sequence[str | int] = (),
         encoding: dict[str, Any] | None = None,
     ):
         if encoding is not None:
@@ -52,21 +53,45 @@ class ColumnOptions:
             raise ValueError("categorical_columns are given and categorical is 'refuse'; choose 'onehot' or 'hash'")
         self.hash_features = hash_features
         self.categorical_columns = tuple(categorical_columns)
+        self.drop = tuple(drop)
         self.encoding = encoding
+
+    def dropped(self, names: list[str], label: int | None, path: Path) -> frozenset[int]:
+        """The positions of the columns to leave out, which go by name or position."""
+        places = set()
+        for column in self.drop:
+            if column in names:
+                places |= {at for at, name in enumerate(names) if name == column}
+                continue
+            try:
+                places.add(range(len(names))[int(column)])
+            except (ValueError, IndexError):
+                what = f"there is no column {column!r} to drop; name one of {', '.join(names)}, or give a position"
+                raise SourceError(what, path=path) from None
+        if label in places:
+            raise SourceError(f"the label {names[label or 0]!r} is dropped; keep it, or name another", path=path)
+        return frozenset(places)
 
 
 class Layout(NamedTuple):
-    """The columns of a table: their names, which one is the label, which hold categories; are labels words?"""
+    """The columns of a table: their names, which one is the label, which hold categories; are labels words? Which are
+    left out?
+    """
 
     names: list[str]
     label: int | None
     categorical: list[bool]
     word_labels: bool
+    dropped: frozenset[int] = frozenset()
+
+    @property
+    def used(self) -> list[int]:
+        """The positions of the feature columns."""
+        return [at for at in range(len(self.names)) if at != self.label and at not in self.dropped]
 
     def features(self, categorical: bool) -> list[int]:
         """The positions of the feature columns that hold categories, or of those that hold numbers."""
-        places = range(len(self.names))
-        return [at for at in places if at != self.label and self.categorical[at] == categorical]
+        return [at for at in self.used if self.categorical[at] == categorical]
 
 
 class Encoder:

@@ -8,19 +8,24 @@ unless categories are asked for (`columns`) and the column has a field that is n
 The first line is a header when a feature's field in it is neither a number nor empty. When only the label's field is
 a word, it is a header if the second line's label is a number (``0,1,target`` above ``5.1,3.5,1``) and a row if that is
 a word too (``5.1,3.5,setosa``). Where features may be words, a header is a word above a number. A label asked for by
-name needs a header; ``header=True`` or ``False`` overrules. Below another table, the kinds of the columns are those
+name needs a header; ``header=True`` or ``False`` overrules. A quoted field may hold line breaks; a quote that is opened
+and never closed spoils its own line alone. Below another table, the kinds of the columns are those
 found there, a first line with the same names is a header, and without a header the names are the same.
 """
 
 import csv
+import io
 import itertools
+import math
 import os
+import re
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, to_number
+from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, one_of, to_number
 from .columns import ColumnOptions, Encoder, Layout
 from .tables import TableSource
 
@@ -28,6 +33,12 @@ _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", 
 # pyarrow looks for them before it trims a field.
 _NULLS = [*_MISSING, *(f" {word}" for word in _MISSING)]
 _CHUNK_BYTES = 2**20
+_OPEN_QUOTE = "a quoted field is never closed; close it, or drop the row"
+_LONGEST_ROW = 2**20  # bytes, of a row that spans lines
+_DECIMALS = (".", ",")
+_DELIMITERS = ";\t|,"
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
 
 
 class _Head(NamedTuple):
@@ -49,12 +60,32 @@ class DelimitedSource(TableSource):
         label: int | str | None = -1,
         header: bool | None = None,
         delimiter: str = ",",
+        decimal: str = ".",
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
     ):
         super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
+        if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
+            raise ValueError(f"the delimiter is {delimiter!r}; it must be one character, such as ';'")
+        if one_of(decimal, _DECIMALS, "decimal") == delimiter:
+            raise ValueError(f"{decimal!r} cannot be the delimiter and the decimal sign; give another delimiter=';'")
         self.header = header
         self.delimiter = delimiter
+        self.decimal = decimal
+
+    def _is_number(self, field: str) -> bool:
+        try:
+            self._number(field)
+        except ValueError:
+            return False
+        return True
+
+    def _number(self, field: str) -> float:
+        if self.decimal == ".":
+            return to_number(field)
+        if "." in field:
+            raise ValueError(f"{field!r} is not a number with a decimal {self.decimal!r}")
+        return to_number(field.replace(self.decimal, "."))
 
     def _pass(self, earlier: Encoder | None) -> Iterator[LabelledBlock]:
         with self._opened() as stream:
@@ -70,16 +101,36 @@ class DelimitedSource(TableSource):
             tables = _Rows(self, layout).tables(itertools.chain([first], texts), head.skip + 1)
             yield from self._blocks(tables, self._new_encoder(layout, np.float64, earlier))
 
+    def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
+        """Pieces that end where a row does."""
+        rest = b""
+        for piece in super()._whole_lines(stream, chunk_bytes, start):
+            if not piece:
+                yield piece
+                continue
+            text = rest + piece
+            rest = _unfinished(text, self.delimiter)
+            if len(text) > len(rest):
+                yield text[: len(text) - len(rest)]
+        if rest:
+            yield rest
+
     def _head(self, lines: Iterator[str], above: Layout | None) -> _Head | None:
         """What the first two lines say; None when there is no row."""
         reader = csv.reader(lines, delimiter=self.delimiter)
-        first = next(filter(None, reader), None)
-        first_line = reader.line_num
-        second = next(filter(None, reader), None)
+        try:
+            first = next(filter(None, reader), None)
+            first_line = reader.line_num
+            second = next(filter(None, reader), None)
+        except csv.Error as error:
+            what = f"this is no CSV text ({error}); is the format right?"
+            raise SourceError(what, path=self.path, line=reader.line_num or 1) from None
         if first is None:
             return None
         if len(first) < 2 and self.label is not None:
-            what = f"one column; a label and a feature are needed. Is the delimiter {self.delimiter!r} right?"
+            other = next((sign for sign in _DELIMITERS if sign != self.delimiter and sign in first[0]), None)
+            hint = f"is it another one? Say delimiter={other!r}" if other else "is it the right one?"
+            what = f"one column, where the delimiter is {self.delimiter!r}; a label and a feature are needed: {hint}"
             raise SourceError(what, path=self.path, line=first_line)
         label = self._label_position(first, first_line)
         header = self.header
@@ -110,9 +161,9 @@ class DelimitedSource(TableSource):
         return first.index(self.label)
 
     def _looks_like_header(self, first: list[str], second: list[str] | None, label: int | None, line: int) -> bool:
-        words = [not _is_number(field) and not _is_missing(field) for field in first]
+        words = [not self._is_number(field) and not _is_missing(field) for field in first]
         below = second if second is not None and len(second) == len(first) else []
-        if any(word and _is_number(field) for word, field in zip(words, below, strict=False)):
+        if any(word and self._is_number(field) for word, field in zip(words, below, strict=False)):
             return True
         if self.columns.categorical == "refuse":
             return any(word for position, word in enumerate(words) if position != label)
@@ -123,19 +174,62 @@ class DelimitedSource(TableSource):
 
     def _decided(self, head: _Head, text: bytes, above: Layout | None) -> Layout:
         """The kinds of the columns, as the table above or else the first text shows them."""
+        import pyarrow as pa
+
         names, label, _ = head
+        dropped = self.columns.dropped(names, label, self.path)
         if above is not None:
             words = {above.names[at] for at in above.features(True)}
-            return Layout(names, label, [name in words for name in names], above.word_labels)
+            return Layout(names, label, [name in words for name in names], above.word_labels, dropped)
         known = self.columns.categorical == "refuse" or bool(self.columns.categorical_columns)
-        doubtful = [at for at in range(len(names)) if at == label or not known]
-        wordy = _wordy_columns(text, self.delimiter, len(names), doubtful)
+        doubtful = [at for at in range(len(names)) if at == label or not (known or at in dropped)]
+        try:
+            wordy = self._wordy_columns(text, len(names), doubtful)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise SourceError(f"this is no CSV text ({error}); is the format right?", path=self.path) from None
         if self.on_error == "skip" and wordy.get(label, 1.0) <= FEW:
             del wordy[label]
         words = (
             set(self.columns.categorical_columns) if known else {names[at] for at in range(len(names)) if at in wordy}
         )
-        return Layout(names, label, [name in words for name in names], label in wordy)
+        return Layout(names, label, [name in words for name in names], label in wordy, dropped)
+
+    def _wordy_columns(self, text: bytes, n_columns: int, doubtful: list[int]) -> dict[int | None, float]:
+        """Those of the doubtful columns with a field that is neither a number nor missing, and the share of those.
+
+        Odd lines do not count.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.csv
+
+        if not doubtful:
+            return {}
+        names = [str(position) for position in range(n_columns)]
+        text = text.decode(
+            errors="replace"
+        ).encode()  # pyarrow complains on the terminal about odd lines that are no text
+        parsing = _parsing(text, self.delimiter)
+        parsing.invalid_row_handler = lambda row: "skip"
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(text),
+            read_options=pyarrow.csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=parsing,
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                check_utf8=False,
+                include_columns=[names[position] for position in doubtful],
+            ),
+        )
+        wordy: dict[int | None, float] = {}
+        for position in doubtful:
+            fields = pc.utf8_trim_whitespace(table.column(names[position]))
+            fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
+            try:
+                (fields if self.decimal == "." else pc.replace_substring(fields, self.decimal, ".")).cast(pa.float64())
+            except pa.ArrowInvalid:
+                wordy[position] = sum(not self._is_number(field) for field in fields.to_pylist()) / len(fields)
+        return wordy
 
 
 class _Rows:
@@ -150,12 +244,14 @@ class _Rows:
         self.impute = source.columns.missing == "mean"
         # Positions as names: a header may repeat a name, pyarrow may not.
         self.names = [str(position) for position in range(len(layout.names))]
-        text = [*layout.features(True), *([layout.label] if layout.word_labels else [])]
+        text = [*layout.features(True), *layout.dropped, *([layout.label] if layout.word_labels else [])]
+        self.numeric = [at for at in [*layout.used, layout.label] if at is not None and at not in text]
         types = {name: pa.string() if at in text else pa.float64() for at, name in enumerate(self.names)}
         self.options = {
             "read_options": pyarrow.csv.ReadOptions(column_names=self.names, use_threads=False),
-            "parse_options": pyarrow.csv.ParseOptions(delimiter=source.delimiter),
-            "convert_options": pyarrow.csv.ConvertOptions(column_types=types, null_values=_NULLS),
+            "convert_options": pyarrow.csv.ConvertOptions(
+                column_types=types, null_values=_NULLS, decimal_point=source.decimal
+            ),
         }
 
     def tables(self, texts: Iterator[bytes], line: int) -> Iterator[Any]:
@@ -176,6 +272,10 @@ class _Rows:
         try:
             table = self._parsed(text)
             reason = "a value is missing" if self._lacks(table) else ""
+            if not reason and self._overflows(table):
+                reason = "a value is infinite"
+            if not reason and _has_open_quote(text, self.source.delimiter):
+                reason = _OPEN_QUOTE
         except pa.ArrowInvalid as error:
             reason = str(error)
         if not reason:
@@ -185,10 +285,9 @@ class _Rows:
         if rest != text:
             yield from self._readable(rest, line)
             return
-        # Only pyarrow sees what is wrong: halves, until the faulty line stands alone.
-        cut = text.find(b"\n", len(text) // 2) + 1
-        if cut == len(text):
-            cut = text.rfind(b"\n", 0, len(text) - 1) + 1
+        # Only pyarrow sees what is wrong: halves, until the faulty row stands alone.
+        rows = _rows(text, self.source.delimiter)
+        cut = sum(map(len, rows[: len(rows) // 2]))
         if cut > 0:
             yield from self._readable(text[:cut], line)
             yield from self._readable(text[cut:], line + text.count(b"\n", 0, cut))
@@ -196,26 +295,30 @@ class _Rows:
             self.source._skip(SourceError(reason, path=self.source.path, line=line))
 
     def _without_faults(self, text: bytes, line: int) -> bytes:
-        """The text with an empty line in place of each faulty one; what is wrong with those goes to `_skip`."""
-        lines = [row + b"\n" for row in text.split(b"\n")[:-1]]
-        for number, row in enumerate(lines):
-            # Each line on its own: a quote that is never closed spoils no other.
+        """The text with empty lines in place of each faulty row; what is wrong with those goes to `_skip`."""
+        rows = _rows(text, self.source.delimiter)
+        for number, row in enumerate(rows):
+            # Each row on its own: a quote that is never closed spoils no other.
             try:
-                fields = next(csv.reader([row.decode("utf-8-sig", "replace")], delimiter=self.source.delimiter), [])
+                fields = next(_fields(row, self.source.delimiter), [])
                 position, what = self._first_fault(fields) if fields else (0, "")
+                if row.count(b'"') % 2 and _ends_in_quotes(row, self.source.delimiter):
+                    what = _OPEN_QUOTE
             except csv.Error as error:
                 position, what = 0, f"{error}; is the delimiter {self.source.delimiter!r} right?"
             if what:
-                self.source._skip(SourceError(what, path=self.source.path, line=line + number, column=position + 1))
-                lines[number] = b"\n"
-        return b"".join(lines)
+                self.source._skip(SourceError(what, path=self.source.path, line=line, column=position + 1))
+                rows[number] = b"\n" * row.count(b"\n")
+            line += row.count(b"\n")
+        return b"".join(rows)
 
     def _parsed(self, text: bytes) -> Any:
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.csv
 
-        table = pyarrow.csv.read_csv(pa.BufferReader(text), **self.options)
+        parsing = _parsing(text, self.source.delimiter)
+        table = pyarrow.csv.read_csv(pa.BufferReader(text), parse_options=parsing, **self.options)
         for at in self.layout.features(True):
             column = table.column(at)
             missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(_MISSING)))
@@ -230,32 +333,125 @@ class _Rows:
             label = table.column(self.layout.label)
             if label.null_count > 0 or (self.layout.word_labels and pc.any(pc.equal(label, "")).as_py()):
                 return True
-        return not self.impute and any(column.null_count > 0 for column in table.columns)
+        return not self.impute and any(table.column(at).null_count > 0 for at in self.layout.used)
+
+    def _overflows(self, table: Any) -> bool:
+        import pyarrow.compute as pc
+
+        return any(pc.any(pc.is_inf(table.column(at))).as_py() for at in self.numeric)
 
     def _first_fault(self, fields: list[str]) -> tuple[int, str]:
         """Position and description of what is wrong with a line; an empty description when nothing is."""
-        names, label, categorical, word_labels = self.layout
+        names, label, categorical, word_labels, dropped = self.layout
         if len(fields) != len(names):
             shorter = min(len(fields), len(names))
             return shorter, f"{len(fields)} fields, the first line has {len(names)}; complete or drop this one"
         for position, (field, name) in enumerate(zip(fields, names, strict=True)):
+            if position in dropped:
+                continue
+            if position in self.numeric and self.source._is_number(field) and math.isinf(self.source._number(field)):
+                return position, f"the value {field!r} of {name!r} is not finite; correct it or drop the row"
             if position == label:
                 if field == "" or (not word_labels and _is_missing(field)):
                     return position, f"the label {name!r} is missing; fill it in or drop the row"
-                if not word_labels and not _is_number(field):
+                if not word_labels and not self.source._is_number(field):
                     what = f"the label {field!r} is not a number, unlike those in the first mebibyte"
                     return position, f"{what}; relabel it, or move such a row there"
             elif _is_missing(field):
                 if not self.impute:
                     remedy = "fill it in, drop the row, or use missing='mean'"
                     return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
-            elif not categorical[position] and not _is_number(field):
-                what = f"the value {field!r} of {name!r} is not a number"
-                if self.source.columns.categorical != "refuse":
-                    return position, f"{what}, unlike all in the first mebibyte; name it in categorical_columns"
-                remedy = "encode the column as numbers or with categorical='onehot', drop it"
-                return position, f"{what}; {remedy}, or name another label column"
+            elif not categorical[position] and not self.source._is_number(field):
+                return position, f"the value {field!r} of {name!r} is not a number{self._remedy(field, name)}"
         return 0, ""
+
+    def _remedy(self, field: str, name: str) -> str:
+        """What to do about a field that is not a number."""
+        drop = f"leave the column out: drop={name!r}"
+        if _DECIMAL_COMMA.fullmatch(field.strip()) and self.source.decimal == ".":
+            return " with a decimal point; say that commas stand there: decimal=','"
+        if _DATE.match(field.strip()):
+            return f" but a date; make numbers of it (days since a day, the hour), or {drop}"
+        if self.source.columns.categorical != "refuse":
+            return f", unlike all in the first mebibyte; name it in categorical_columns, or {drop}"
+        return f"; make features of words: categorical='onehot', or {drop}"
+
+
+def _parsing(text: bytes, delimiter: str) -> Any:
+    import pyarrow.csv
+
+    return pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
+
+
+def _fields(row: bytes, delimiter: str, *, strict: bool = False) -> Iterator[list[str]]:
+    """The fields of a row; those of several where they are several."""
+    return csv.reader(io.StringIO(row.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter, strict=strict)
+
+
+def _ends_in_quotes(text: bytes, delimiter: str) -> bool:
+    """Whether a quoted field goes on behind this text."""
+    try:
+        for _ in _fields(text, delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        return "unexpected end" in str(error)
+    return False
+
+
+def _is_row(text: bytes, delimiter: str) -> bool:
+    try:
+        return len(list(_fields(text, delimiter, strict=True))) == 1
+    except csv.Error:
+        return False
+
+
+def _open_lines(text: bytes) -> tuple[list[int], NDArray[np.int64]]:
+    """The lines with an odd number of quotes: whatever spans lines begins and ends with one. And where lines end."""
+    codes = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(codes == ord("\n")) + 1
+    quotes = np.diff(np.searchsorted(np.flatnonzero(codes == ord('"')), ends), prepend=0)
+    return np.flatnonzero(quotes % 2).tolist(), ends
+
+
+def _spans(text: bytes, delimiter: str) -> tuple[list[tuple[int, int]], int]:
+    """The rows that span lines, as first and last line, and where a row begins that is not finished (or the end)."""
+    lines, ends = _open_lines(text)
+    spans: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if spans and line <= spans[-1][1]:
+            continue
+        start = int(ends[line - 1]) if line > 0 else 0
+        if at + 1 < len(lines) and _is_row(text[start : ends[lines[at + 1]]], delimiter):
+            spans.append((line, lines[at + 1]))
+        elif at + 1 == len(lines) and len(text) - start < _LONGEST_ROW and _ends_in_quotes(text[start:], delimiter):
+            return spans, start
+    return spans, len(text)
+
+
+def _unfinished(text: bytes, delimiter: str) -> bytes:
+    """The end of a text that belongs to a row which goes on behind it."""
+    return text[_spans(text, delimiter)[1] :] if b'"' in text else b""
+
+
+def _has_open_quote(text: bytes, delimiter: str) -> bool:
+    """Whether a line opens a quote that is not closed: pyarrow would take what follows for the same field."""
+    if b'"' not in text:
+        return False
+    lines, ends = _open_lines(text)
+    spanned = {line for first, last in _spans(text, delimiter)[0] for line in range(first, last + 1)}
+    return any(
+        _ends_in_quotes(text[int(ends[line - 1]) if line > 0 else 0 : ends[line]], delimiter)
+        for line in lines
+        if line not in spanned
+    )
+
+
+def _rows(text: bytes, delimiter: str) -> list[bytes]:
+    """The rows of a text, each with its line breaks."""
+    rows = [line + b"\n" for line in text.split(b"\n")[:-1]]
+    for first, last in reversed(_spans(text, delimiter)[0] if b'"' in text else []):
+        rows[first : last + 1] = [b"".join(rows[first : last + 1])]
+    return rows
 
 
 def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
@@ -265,46 +461,5 @@ def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
         yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
 
 
-def _wordy_columns(text: bytes, delimiter: str, n_columns: int, doubtful: list[int]) -> dict[int | None, float]:
-    """Those of the doubtful columns with a field that is neither a number nor missing, and the share of such fields.
-
-    Odd lines do not count.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv
-
-    if not doubtful:
-        return {}
-    names = [str(position) for position in range(n_columns)]
-    table = pyarrow.csv.read_csv(
-        pa.BufferReader(text),
-        read_options=pyarrow.csv.ReadOptions(column_names=names, use_threads=False),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda row: "skip"),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            check_utf8=False,
-            include_columns=[names[position] for position in doubtful],
-        ),
-    )
-    wordy: dict[int | None, float] = {}
-    for position in doubtful:
-        fields = pc.utf8_trim_whitespace(table.column(names[position]))
-        fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
-        try:
-            fields.cast(pa.float64())
-        except pa.ArrowInvalid:
-            wordy[position] = sum(not _is_number(field) for field in fields.to_pylist()) / len(fields)
-    return wordy
-
-
 def _is_missing(field: str) -> bool:
     return field.strip() in _MISSING
-
-
-def _is_number(field: str) -> bool:
-    try:
-        to_number(field)
-    except ValueError:
-        return False
-    return True

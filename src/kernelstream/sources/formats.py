@@ -9,13 +9,15 @@ from .arrow import ArrowSource, ParquetSource
 from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
 from .columns import CATEGORICAL, DEFAULT_HASH_FEATURES, MISSING, ColumnOptions
 from .delimited import DelimitedSource
-from .libsvm import LibsvmSource
+from .jsonl import JsonLinesSource
+from .libsvm import MAX_FEATURES, LibsvmSource
 from .npz import NpySource, NpzSource
 
 # The first suffix of a format is the usual one.
 FORMATS = {
     "libsvm": (".libsvm", ".svm", ".svmlight", ".txt"),
     "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson"),
     "parquet": (".parquet",),
     "arrow": (".arrow", ".feather", ".ipc"),
     "npz": (".npz",),
@@ -39,9 +41,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
     )
 
 
-def delimiter_of(path: str | os.PathLike[str]) -> str:
-    """What separates the fields of a CSV file, if its suffix is to be believed."""
-    return "\t" if format_suffix(Path(path)) == ".tsv" else ","
+def delimiter_of(path: str | os.PathLike[str], decimal: str = ".") -> str:
+    """What separates the fields of a CSV file, if its suffix is to be believed; a decimal comma leaves a semicolon."""
+    if format_suffix(Path(path)) == ".tsv":
+        return "\t"
+    return ";" if decimal == "," else ","
 
 
 def open_file(
@@ -52,7 +56,10 @@ def open_file(
     label: int | str | None = -1,
     header: bool | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
     zero_based: bool = False,
+    max_features: int = MAX_FEATURES,
+    drop: Sequence[str | int] = (),
     categorical: str = CATEGORICAL[0],
     categorical_columns: Sequence[str] = (),
     hash_features: int = DEFAULT_HASH_FEATURES,
@@ -60,12 +67,15 @@ def open_file(
     encoding: dict[str, Any] | None = None,
     on_error: str = ON_ERROR[0],
 ) -> Source:
-    """The source that a file's suffix asks for, or `format`: libsvm, csv, parquet, arrow, npz or npy.
+    """The source that a file's suffix asks for, or `format`: libsvm, csv, jsonl, parquet, arrow, npz or npy.
 
-    label: the label's column in a CSV, Parquet, Arrow or .npy file, by position or name; None when there is none.
+    label: the label's column in a CSV, JSON, Parquet, Arrow or .npy file, by position or name; None when there is none.
     header: whether a CSV file has one; None looks at the first lines.
-    delimiter: of a CSV file; None is a tab for .tsv and else a comma.
+    delimiter: of a CSV file; None is a tab for .tsv, a semicolon beside decimal commas, and else a comma.
+    decimal: what stands before the fraction of a number in a CSV file, a point or a comma.
     zero_based: a LIBSVM file counts its features from 0.
+    max_features: a LIBSVM file with a higher index is refused.
+    drop: columns of a CSV, JSON, Parquet or Arrow file to leave out, by name or position.
     categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
     hash_features: how many features "hash" makes; a power of two.
     missing: "refuse" a missing value, or take the running "mean".
@@ -77,7 +87,9 @@ def open_file(
     file = existing_file(path)
     kind = format_of(file) if format is None else format
     if kind == "libsvm":
-        return LibsvmSource(file, block_rows=block_rows, zero_based=zero_based, on_error=on_error)
+        return LibsvmSource(
+            file, block_rows=block_rows, zero_based=zero_based, max_features=max_features, on_error=on_error
+        )
     if kind == "npz":
         return NpzSource(file, block_rows=block_rows)
     if kind == "npy":
@@ -87,11 +99,15 @@ def open_file(
         hash_features=hash_features,
         missing=missing,
         categorical_columns=categorical_columns,
+        drop=drop,
         encoding=encoding,
     )
     table: dict[str, Any] = {"block_rows": block_rows, "label": label, "columns": columns, "on_error": on_error}
     if kind == "csv":
-        return DelimitedSource(file, header=header, delimiter=delimiter or delimiter_of(file), **table)
+        delimiter = delimiter_of(file, decimal) if delimiter is None else delimiter
+        return DelimitedSource(file, header=header, delimiter=delimiter, decimal=decimal, **table)
+    if kind == "jsonl":
+        return JsonLinesSource(file, **table)
     if kind == "parquet":
         return ParquetSource(file, **table)
     if kind == "arrow":

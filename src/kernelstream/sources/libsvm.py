@@ -7,6 +7,7 @@ otherwise: a stream cannot wait for a 0 to find out. Each block is as wide as th
 widths never decrease. Labels are words when one in the first block is; where rows may be skipped, one in a hundred.
 """
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -15,18 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._libsvm_parser import FAULTS, OK, Buffers, parse
+from ._libsvm_parser import FAULTS, HIGHEST_INDEX, OK, Buffers, parse
 from .base import DEFAULT_BLOCK_ROWS, FEW, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
 
 # The shortest pair is a separator and "1:1", so a text of n bytes holds at most n / 4 of them.
 _SHORTEST_PAIR = 4
 _TOKEN = re.compile(rb"[^\s#]*")
 _QUOTED = 40
+# A model's memory grows with the highest index, and one wrong digit should not ask for all there is.
+MAX_FEATURES = 2**20
 _QUERIES = "The file groups its rows by qid: (ranking); the groups are ignored, each row is learned by itself."
 
 
 class LibsvmSource(FileSource):
-    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time."""
+    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time; an index beyond
+    `max_features` is refused.
+    """
 
     def __init__(
         self,
@@ -34,11 +39,13 @@ class LibsvmSource(FileSource):
         *,
         block_rows: int = DEFAULT_BLOCK_ROWS,
         zero_based: bool = False,
+        max_features: int = MAX_FEATURES,
         on_error: str = "stop",
         chunk_bytes: int = 2**18,
     ):
         super().__init__(path, block_rows=block_rows, on_error=on_error)
         self.zero_based = zero_based
+        self.max_features = min(positive(max_features, "max_features"), HIGHEST_INDEX)
         self.chunk_bytes = positive(chunk_bytes, "chunk_bytes")
 
     def __iter__(self) -> Iterator[LabelledBlock]:
@@ -89,7 +96,9 @@ class _Reading:
         while at < len(text):
             self._reserve(len(text) - at)
             first = self.row
-            fault, at, self.row, n_lines, n_odd, n_queries = parse(codes, self.buffers, at, first, self.base)
+            fault, at, self.row, n_lines, n_odd, n_queries = parse(
+                codes, self.buffers, at, first, self.base, self.base + self.source.max_features - 1
+            )
             lines += n_lines
             if n_queries > 0:
                 self.source._tell("queries", _QUERIES)
@@ -98,7 +107,8 @@ class _Reading:
             worded: list[int] = []
             faults = [*self._settle_values(text, n_odd), *self._settle_labels(text, labelled, worded)]
             if fault != OK:
-                faults.append((at, FAULTS[fault].format(token=_token(text, at))))
+                most = self.source.max_features
+                faults.append((at, FAULTS[fault].format(token=_token(text, at), most=most)))
                 at = text.index(b"\n", at) + 1
                 lines += 1
             if faults:
@@ -140,9 +150,12 @@ class _Reading:
         """Convert the values that the parser left over. Gives place and description of those that are wrong."""
         for entry, start, stop in self.buffers.odd[:n_odd].tolist():
             try:
-                self.buffers.values[entry] = to_number(text[start:stop])
+                self.buffers.values[entry] = value = to_number(text[start:stop])
             except ValueError:
                 yield start, f"the value {_token(text, start)!r} is not a number"
+                continue
+            if not math.isfinite(value):
+                yield start, f"the value {_token(text, start)!r} is not finite; correct it or drop the row"
 
     def _settle_labels(self, text: bytes, rows: slice, worded: list[int]) -> Iterator[tuple[int, str]]:
         """Convert the labels that the parser left over, likewise. `worded` gets the places of those that are words."""
@@ -151,6 +164,8 @@ class _Reading:
             start, stop = spans[row].tolist()
             try:
                 labels[row] = to_number(text[start:stop])
+                if math.isinf(labels[row]):
+                    yield start, f"the label {_token(text, start)!r} is not finite; correct it or drop the row"
             except ValueError:
                 token = _token(text, start)
                 if ":" in token:

@@ -78,6 +78,13 @@ class _ArraySource(FileSource):
             filled += got
         return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
+    def _check_finite(self, rows: NDArray[Any]) -> None:
+        """Refuse a block of the pass with an infinite value; what is missing (NaN) is the learner's to refuse."""
+        if rows.dtype.kind == "f" and np.isinf(rows).any():
+            row, column = np.argwhere(np.isinf(rows))[0]
+            place = self._served - len(rows) + int(row) + 1
+            raise self._error(f"row {place}, column {column + 1} is {rows[row, column]}; correct it or drop the row")
+
     def _check_end(self, stream: IO[bytes]) -> None:
         """Read to the end of the compressed data, where its checksum is, and refuse more than the header says."""
         if stream.read(1):
@@ -105,7 +112,9 @@ class NpzSource(_ArraySource):
     def __iter__(self) -> Iterator[LabelledBlock]:
         with self._member("X") as (rows, X), self._member("y") as (labels, y):
             for n in self._sizes():
-                yield self._read(rows, (n, *X.shape[1:]), X.dtype), as_labels(self._read(labels, (n,), y.dtype))
+                block = self._read(rows, (n, *X.shape[1:]), X.dtype)
+                self._check_finite(block)
+                yield block, as_labels(self._read(labels, (n,), y.dtype))
             self._check_end(rows)
             self._check_end(labels)
 
@@ -159,6 +168,7 @@ class NpySource(_ArraySource):
             (_, width), dtype = self._header(stream, "the array")
             for n in self._sizes():
                 rows = self._read(stream, (n, width), dtype)
+                self._check_finite(rows)
                 if self.label is None:
                     yield rows, np.full(n, np.nan)
                     continue

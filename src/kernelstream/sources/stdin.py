@@ -21,11 +21,13 @@ from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock,
 from .columns import ColumnOptions
 from .delimited import DelimitedSource
 from .formats import delimiter_of, format_of, open_file
+from .jsonl import JsonLinesSource
 from .libsvm import LibsvmSource
+from .tables import TableSource
 
 STDIN = "-"
 _PLACE = Path("standard input")
-_FORMATS = ("libsvm", "csv")
+_FORMATS = ("libsvm", "csv", "jsonl")
 # The first bytes of compressed data; those of bz2 hold its level.
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
@@ -50,10 +52,12 @@ class StandardInput(Source):
         # None asks for the default, but of a label it says that there is none.
         options = {name: value for name, value in options.items() if value is not None or name == "label"}
         self._text: FileSource
-        if form == "csv":
+        if form in ("csv", "jsonl"):
+            options.setdefault("delimiter", delimiter_of(place, options.get("decimal", ".")))
             columns = ColumnOptions(**_asked_by(ColumnOptions, options))
-            options = _asked_by(DelimitedSource, options)
-            self._text = _PipedDelimited(place, block_rows=block_rows, columns=columns, **options)
+            kind = _PipedDelimited if form == "csv" else _PipedJsonLines
+            options = _asked_by(DelimitedSource if form == "csv" else TableSource, options)
+            self._text = kind(place, block_rows=block_rows, columns=columns, **options)
         else:
             self._text = _PipedLibsvm(place, block_rows=block_rows, **_asked_by(LibsvmSource, options))
         self.name = str(place)
@@ -92,7 +96,8 @@ class NamedPipe(StandardInput):
         block_rows: int = DEFAULT_BLOCK_ROWS,
         **options: Any,
     ):
-        options["delimiter"] = options.get("delimiter") or delimiter_of(path)
+        if options.get("delimiter") is None:
+            options["delimiter"] = delimiter_of(path, options.get("decimal") or ".")
         self._begin(Path(path), format_of(path) if format is None else format, block_rows, options)
         self.name = stem(Path(path))
 
@@ -142,6 +147,10 @@ class _PipedLibsvm(_Piped, LibsvmSource):
 
 
 class _PipedDelimited(_Piped, DelimitedSource):
+    pass
+
+
+class _PipedJsonLines(_Piped, JsonLinesSource):
     pass
 
 

@@ -1,8 +1,13 @@
 """Several sources as one stream, one whose first rows can be looked at, and one that is read ahead of its consumer."""
 
+import contextlib
 import glob
+import itertools
+import lzma
 import os
+import re
 import threading
+import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
@@ -13,8 +18,22 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..engine.cores import ask
-from .base import DEFAULT_BLOCK_ROWS, DerivedSource, LabelledBlock, Matrix, Source, SourceError, as_csr, positive
+from .base import (
+    _DECOMPRESSORS,
+    DEFAULT_BLOCK_ROWS,
+    DerivedSource,
+    LabelledBlock,
+    Matrix,
+    Source,
+    SourceError,
+    as_csr,
+    format_suffix,
+    positive,
+)
 from .formats import FORMATS, SUFFIXES, open_file
+
+_PAIR = re.compile(rb"(\d+|qid):\S+")
+_LINES_OF_A_NOTE = 100
 
 
 class ChainedSource(Source):
@@ -90,13 +109,15 @@ def _sizes(sources: Sequence[Source]) -> list[int]:
 
 
 def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> ChainedSource:
-    """The files of a directory (not of those in it) that have a known suffix, or those that a pattern such as
-    ``logs/2024-*.csv`` matches, in the order of their names.
+    """The files of a directory (not of those in it) that have a known suffix (a ``.txt`` when it begins with a row), or
+    those that a pattern such as ``logs/2024-*.csv`` matches, in the order of their names.
     """
     directory = Path(place)
     if directory.is_dir():
         looked_for = f"file with a suffix of a known format ({', '.join(FORMATS)}) in the directory {str(place)!r}"
         paths = [path for path in directory.iterdir() if path.name.lower().endswith(SUFFIXES) and path.name[0] != "."]
+        # A text beside the data is a note to its reader more often than not.
+        paths = [path for path in paths if format_suffix(path) != ".txt" or _has_pairs(path)]
     else:
         looked_for = f"file that matches {str(place)!r}"
         paths = [Path(path) for path in glob.glob(str(place))]
@@ -105,6 +126,20 @@ def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
         raise FileNotFoundError(f"there is no {looked_for}")
     name = directory.resolve().name if directory.is_dir() else str(place)
     return ChainedSource([open_file(path, block_rows=block_rows, **options) for path in paths], name=name)
+
+
+def _has_pairs(path: Path) -> bool:
+    """Whether the first line of a text that is neither empty nor a comment is a row of LIBSVM text."""
+    if not path.is_file():
+        return False
+    try:
+        decompress = _DECOMPRESSORS.get(path.suffix.lower(), contextlib.nullcontext)
+        with open(path, "rb") as raw, decompress(raw) as text:
+            lines = (line.partition(b"#")[0].split() for line in itertools.islice(text, _LINES_OF_A_NOTE))
+            first: list[bytes] = next((line for line in lines if line), [])
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
+        return True  # reading it tells what is wrong with it
+    return all(_PAIR.fullmatch(pair) for pair in first[1:]) and len(first) > 1
 
 
 class Peekable(DerivedSource):

@@ -62,7 +62,9 @@ class TableSource(FileSource):
             yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
 
     def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
-        features = [name for at, name in enumerate(layout.names) if at != layout.label]
+        features = [layout.names[at] for at in layout.used]
+        if not features:
+            raise SourceError("no column is left as a feature; keep one", path=self.path)
         absent = [name for name in self.columns.categorical_columns if name not in features]
         if absent:
             what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"

@@ -7,6 +7,7 @@ numbers. Tables have the columns f0, f1, ... and label; LIBSVM text counts featu
 import bz2
 import contextlib
 import gzip
+import json
 import lzma
 import os
 import re
@@ -74,6 +75,7 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
     writers: dict[str, Callable[[Iterable[LabelledBlock], _Shape, Any], None]] = {
         "libsvm": _write_libsvm,
         "csv": partial(_write_csv, delimiter=delimiter_of(target)),
+        "jsonl": _write_jsonl,
         "parquet": _write_parquet,
         "arrow": _write_arrow,
         "npz": _write_npz,
@@ -177,6 +179,13 @@ def _write_csv(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any, delimi
         for X, y in _dense(blocks, shape.width, np.float64):
             _check_labels(y, _NO_CSV_LABEL, "a CSV file has one row a line")
             writer.write_table(_table(X, y, schema))
+
+
+def _write_jsonl(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) -> None:
+    names = [*(f"f{feature}" for feature in range(shape.width)), "label"]
+    for X, y in _dense(blocks, shape.width, np.float64):
+        rows = (dict(zip(names, [*x, label], strict=True)) for x, label in zip(X.tolist(), y.tolist(), strict=True))
+        sink.write("".join(f"{json.dumps(row)}\n" for row in rows).encode())
 
 
 def _write_parquet(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) -> None:

@@ -1,0 +1,135 @@
+"""JSON lines as a stream of blocks: an object a line, whose names are columns.
+
+The first mebibyte settles the columns, which are the names in the order in which they appear, and which of them hold
+words (text, truth values). A name that is absent, or null, is a missing value; one that comes later is refused.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .base import LabelledBlock, SourceError
+from .columns import Encoder, Layout
+from .tables import TableSource
+
+_CHUNK_BYTES = 2**20
+
+
+class JsonLinesSource(TableSource):
+    """A file of JSON objects, one a line. `label` is a name, or a position among the names."""
+
+    def _pass(self, earlier: Encoder | None) -> Iterator[LabelledBlock]:
+        with self._opened() as stream:
+            self._encoder = earlier
+            texts = (text for text in self._whole_lines(stream, _CHUNK_BYTES))
+            first = next((text for text in texts if text.strip()), None)
+            if first is None:
+                return
+            layout = self._layout(first, None if earlier is None else earlier.layout)
+            rows = self._tables(itertools.chain([first], texts), layout)
+            yield from self._blocks(rows, self._new_encoder(layout, np.float64, earlier))
+
+    def _layout(self, text: bytes, above: Layout | None) -> Layout:
+        if above is not None:
+            return above
+        words: dict[str, bool] = {}
+        for line in text.splitlines():
+            try:
+                row = _parsed(line) if line.strip() else {}
+            except ValueError:
+                continue  # told when it is read
+            for name, value in row.items():
+                words[name] = words.get(name, False) or isinstance(value, str | bool)
+        names = list(words)
+        if len(names) < (1 if self.label is None else 2):
+            raise SourceError(f"the names are {names}; a label and a feature are needed", path=self.path, line=1)
+        label = self._label_position(names)
+        dropped = self.columns.dropped(names, label, self.path)
+        chosen = self.columns.categorical_columns
+        wanted = self.columns.categorical != "refuse"
+        categorical = [wanted and (name in chosen if chosen else words[name]) for name in names]
+        return Layout(names, label, categorical, label is not None and words[names[label]], dropped)
+
+    def _label_position(self, names: list[str]) -> int | None:
+        if self.label is None or self.label in names:
+            return None if self.label is None else names.index(str(self.label))
+        if isinstance(self.label, int) and -len(names) <= self.label < len(names):
+            return self.label % len(names)
+        what = f"there is no {self.label!r} among the names {', '.join(names)}; name one of them as the label"
+        raise SourceError(what, path=self.path)
+
+    def _tables(self, texts: Iterator[bytes], layout: Layout) -> Iterator[Any]:
+        import pyarrow as pa
+
+        places = {name: at for at, name in enumerate(layout.names)}
+        words = [*layout.features(True), *([layout.label] if layout.word_labels else [])]
+        types = [pa.string() if at in words else pa.float64() for at in range(len(layout.names))]
+        line = 0
+        for text in texts:
+            rows = []
+            for row in text.split(b"\n")[:-1]:
+                line += 1
+                if not row.strip():
+                    continue
+                try:
+                    rows.append(self._values(row, places, layout))
+                except ValueError as error:
+                    self._skip(SourceError(str(error), path=self.path, line=line))
+            if rows:
+                columns = zip(*rows, strict=True)
+                arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+                yield pa.Table.from_arrays(arrays, [str(at) for at in range(len(types))])
+            elif not text:
+                yield None
+
+    def _values(self, row: bytes, places: dict[str, int], layout: Layout) -> list[Any]:
+        """The values of a line in the order of the columns; ValueError says what is wrong with it."""
+        values: list[Any] = [None] * len(places)
+        for name, value in _parsed(row).items():
+            if name not in places:
+                raise ValueError(f"the name {name!r} is new; those of the first mebibyte are {', '.join(places)}")
+            values[places[name]] = value
+        for at, (name, value) in enumerate(zip(layout.names, values, strict=True)):
+            if at in layout.dropped:
+                values[at] = None
+            elif value is None or value == "":
+                if at == layout.label:
+                    raise ValueError(f"the label {name!r} is missing; fill it in or drop the row")
+                if self.columns.missing == "refuse":
+                    raise ValueError(f"{name!r} is missing; fill it in, drop the row, or use missing='mean'")
+                values[at] = None
+            elif layout.categorical[at] or (at == layout.label and layout.word_labels):
+                values[at] = value if isinstance(value, str) else json.dumps(value)
+            else:
+                values[at] = self._number(name, value)
+        return values
+
+    def _number(self, name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            remedy = f"make features of words: categorical='onehot', or leave it out: drop={name!r}"
+            raise ValueError(f"the value {json.dumps(value)[:40]} of {name!r} is not a number; {remedy}")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise ValueError(f"the value {str(value)[:40]} of {name!r} is not finite; correct it or drop the row")
+        return number
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"this is no JSON object ({error}); write one a line") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"this is {type(row).__name__} and no JSON object; write one a line")
+    return row
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")

@@ -1,0 +1,380 @@
+"""Laws of what people really hand in: no traceback, no hang, an error that names the place and a remedy that works."""
+
+import gzip
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kernelstream import RBP, Binary, Learner, OnlineKernelRegressor, Regression
+from kernelstream.cli import app
+from kernelstream.cli.hints import hints
+from kernelstream.cli.request import RunRequest
+from kernelstream.report import words
+from kernelstream.sources import SourceError, open_source
+from kernelstream.sources.survey import Survey
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "src"), "COLUMNS": "100"}
+COMMAND = [sys.executable, "-m", "kernelstream"]
+
+
+def call(*arguments, stdin=None):
+    options = ("--algorithm", "rbp") if arguments[0] == "run" and "--algorithm" not in arguments else ()
+    arguments = [str(argument) for argument in (*arguments, *options)]
+    return CliRunner().invoke(app, arguments, input=stdin, env={"COLUMNS": "100"})
+
+
+def refused(answer, *parts):
+    assert answer.exit_code == 2, (answer.output, answer.exception)
+    last = answer.stderr.splitlines()[-1]
+    assert last.startswith("kernelstream: ")
+    for part in parts:
+        assert part in last
+    return last
+
+
+def done(*arguments):
+    answer = call(*arguments)
+    assert answer.exit_code == 0, (answer.output, answer.exception)
+    return answer
+
+
+def npy(header, data=bytes(80)):
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+ROWS = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
+FILES = {
+    "random.csv": np.random.default_rng(0).bytes(3000),
+    "nul.csv": b"a,b,c\n1,2\0,3\n",
+    "shape.npy": npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1000000000000), }\n"),
+    "huge.npy.gz": gzip.compress(npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1000000000000), }\n")),
+    "negative.npy": npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-3, 5), }\n"),
+    "header.npy": npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, \n"),
+    "object.npy": npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (3, 4), }\n"),
+    "wide.libsvm": b"1 1:1\n-1 1000000000:1\n",
+    "infinite.libsvm": b"1 1:1\n-1 2:inf\n",
+    "label.libsvm": b"1 1:1\ninf 2:1\n",
+    "infinite.csv": ROWS.encode() + b"1,inf,0\n",
+    "overflow.csv": ROWS.encode() + b"1,1e999,0\n",
+    "empty.csv": b"",
+    "header.csv": b"a,b,c\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_bad_file_is_refused_by_name(tmp_path, name):
+    (tmp_path / name).write_bytes(FILES[name])
+    start = time.monotonic()
+    refused(call("run", tmp_path / name), Path(name).name.partition(".")[0])
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("infinite.libsvm", "line 2, column 6: the value 'inf'"),
+        ("label.libsvm", "line 2, column 1: the label 'inf'"),
+        ("infinite.csv", "line 61, column 2: the value 'inf' of '#2'"),
+        ("overflow.csv", "line 61, column 2: the value '1e999' of '#2'"),
+        ("wide.libsvm", "line 2, column 4: the index of '1000000000:1' is above the limit of 1048576"),
+    ],
+)
+def test_an_error_names_the_line(tmp_path, name, place):
+    (tmp_path / name).write_bytes(FILES[name])
+    refused(call("run", tmp_path / name), place)
+
+
+def test_rows_that_are_not_finite_can_be_skipped(tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS + "1,inf,0\n" + ROWS)
+    assert "1 row could not be read" in done("run", tmp_path / "a.csv", "--on-error", "skip").stderr
+
+
+def test_a_wide_file_is_read_when_it_is_asked_for(tmp_path):
+    (tmp_path / "a.libsvm").write_text("1 1:1\n-1 1048577:1\n")
+    with pytest.raises(SourceError, match="max_features"):
+        list(open_source(tmp_path / "a.libsvm"))
+    ((X, _),) = open_source(tmp_path / "a.libsvm", max_features=2_000_000)
+    assert X.shape == (2, 1048577)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_an_infinite_value_of_an_array_is_named(tmp_path, suffix):
+    X = np.ones((70, 3))
+    X[65, 1] = np.inf
+    path = tmp_path / f"a.{suffix}"
+    np.save(path, X) if suffix == "npy" else np.savez(path, X=X, y=X[:, 0])
+    with pytest.raises(SourceError, match="row 66, column 2 is inf"):
+        list(open_source(path, block_rows=20))
+
+
+def test_what_a_file_of_settings_says_is_held_to_the_same_limits(tmp_path):
+    (tmp_path / "a.toml").write_text("seed = -1\n")
+    refused(call("run", "digits", "--config", tmp_path / "a.toml"), "seed = -1", "within 0 and")
+
+
+def test_more_memory_than_there_is_is_said_in_one_line():
+    refused(call("run", "digits", "--set", "budget=100000000000000"), "not enough memory", "budget")
+
+
+@pytest.mark.parametrize("order", [[0.5, 1.5, 2.0], [["a", "b"]], [[[0, 1]]]])
+def test_an_order_of_rows_is_whole_numbers(tmp_path, order):
+    np.savez(tmp_path / "o.npz", perm=np.array(order))
+    refused(call("run", "digits", "--orders", tmp_path / "o.npz"), "perm", "whole numbers")
+
+
+def test_a_note_beside_the_data_is_no_data(tmp_path):
+    (tmp_path / "a.csv").write_text(ROWS)
+    (tmp_path / "README.txt").write_text("What these files are\n\n1 1:1\n")
+    done("run", tmp_path)
+    (tmp_path / "a.csv").unlink()
+    refused(call("run", tmp_path), "no file with a suffix")
+    (tmp_path / "b.txt").write_text("# rows\n1 1:1\n-1 1:2\n")
+    done("run", tmp_path)
+
+
+def test_standard_input_and_pipes_are_named(tmp_path):
+    refused(call("run", "-", stdin=""), "standard input has no rows")
+    os.mkfifo(tmp_path / "p.csv")
+    for text, place in (("1,2,0\n3,oops,1\n", "p.csv, line 2"), ("", "p has no rows")):
+        feed = subprocess.Popen(["sh", "-c", f"printf '{text}' > p.csv"], cwd=tmp_path)
+        refused(call("run", tmp_path / "p.csv"), place)
+        feed.wait()
+
+
+# CSV.
+
+
+@pytest.mark.parametrize("block_rows", [3, 4096])
+@pytest.mark.parametrize("compressed", ["", ".gz"])
+def test_a_quoted_field_may_hold_line_breaks(tmp_path, block_rows, compressed):
+    lines = []
+    for i in range(60_000):  # more than one piece of text, cut anywhere
+        word = f'"line one\nof ""{i}"", and\r\nmore"' if i % 9 == 0 else f"plain{i % 3}"
+        lines.append(f"{i},{word},{i % 2}\n")
+    text = "n,words,y\n" + "".join(lines)
+    path = tmp_path / f"a.csv{compressed}"
+    path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
+    numbers, labels = [], []
+    for X, y in open_source(path, block_rows=block_rows, drop=["words"]):
+        numbers.append(X[:, 0])
+        labels.append(y)
+    assert np.array_equal(np.concatenate(numbers), np.arange(60_000))
+    assert np.array_equal(np.concatenate(labels), np.arange(60_000) % 2)
+
+
+def test_a_quote_that_is_never_closed_spoils_its_own_line_alone(tmp_path):
+    good = "".join(f'{i},"a b",{i % 2}\n' for i in range(40))
+    (tmp_path / "a.csv").write_text("n,w,y\n" + good + '40,"open,0\n' + good + '41,5" wide,1\n' + good)
+    source = open_source(tmp_path / "a.csv", categorical="onehot", on_error="skip")
+    rows = sum(len(y) for _, y in source)
+    assert rows + source.skipped == 122
+    assert source.skipped == 1
+    assert "line 42" in source.notices[0]
+
+
+def test_an_error_behind_a_line_break_names_the_right_line(tmp_path):
+    (tmp_path / "a.csv").write_text('n,w,y\n1,"a\nb",0\n2,"c\nd",1\noops,e,0\n')
+    refused(call("run", tmp_path / "a.csv", "--drop", "w"), "line 6, column 1: the value 'oops'")
+
+
+def test_decimal_commas_and_columns_left_out(tmp_path):
+    lines = "".join(f"{i},5;2024-01-{1 + i % 28:02};{i % 3},25;{i % 2}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text("n;day;b;y\n" + lines)
+    refused(call("run", tmp_path / "a.csv"), "--delimiter ';'")
+    refused(call("run", tmp_path / "a.csv", "--delimiter", ";"), "'0,5'", "--decimal ,")
+    refused(call("run", tmp_path / "a.csv", "--decimal", ","), "2024-01-01", "date", "--drop day")
+    done("run", tmp_path / "a.csv", "--decimal", ",", "--drop", "day")
+    ((X, y),) = open_source(tmp_path / "a.csv", decimal=",", drop=["day"])
+    assert X[3].tolist() == [3.5, 0.25] and y[3] == 1
+    ((by_place, _),) = open_source(tmp_path / "a.csv", decimal=",", drop=[1])
+    assert np.array_equal(by_place, X)
+    refused(call("run", tmp_path / "a.csv", "--decimal", ",", "--drop", "nowhere"), "'nowhere' to drop", "n, day, b, y")
+    refused(call("run", tmp_path / "a.csv", "--decimal", ",", "--drop", "y"), "label 'y' is dropped")
+
+
+def test_a_column_of_a_parquet_file_is_left_out(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    table = pa.table({"a": [1.0, 2.0], "when": ["x", "y"], "label": [0, 1]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    refused(call("run", tmp_path / "a.parquet"), "--categorical onehot", "--drop when")
+    ((X, _),) = open_source(tmp_path / "a.parquet", drop=["when"])
+    assert X.tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("sign", ["", "ab", '"', "\n"])
+def test_a_delimiter_is_one_character(tmp_path, sign):
+    (tmp_path / "a.csv").write_text(ROWS)
+    refused(call("run", tmp_path / "a.csv", "--delimiter", sign), "delimiter", "one character")
+
+
+# Words.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--algorithm", "fogdd"), ("did you mean fogd?",)),
+        (("--algorithm", "fogd", "--set", "kernel=gausian"), ("did you mean gaussian?",)),
+        (("--algorithm", "fogd", "--set", "loss=hing"), ("did you mean hinge?",)),
+        (("--metrics", "mistakerate"), ("did you mean mistake_rate?",)),
+        (("--task", "multi"), ("--task multi must be one of",)),
+    ],
+)
+def test_a_word_that_is_nearly_right_is_recognised(arguments, parts):
+    refused(call("run", "digits", *arguments), *parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a,b,y\n1,red,0\n2,blue,1\n", ("--categorical onehot", "--drop b")),
+        ("a,b,y\n1,,0\n2,3,1\n", ("--missing mean",)),
+    ],
+)
+def test_a_remedy_is_spelled_as_the_option_is_and_works(tmp_path, text, parts):
+    (tmp_path / "a.csv").write_text(text)
+    told = refused(call("run", tmp_path / "a.csv"), *parts)
+    assert "='" not in told
+    for part in parts:
+        done("run", tmp_path / "a.csv", *part.split())
+
+
+def test_zero_based_files_are_told_how(tmp_path):
+    (tmp_path / "a.libsvm").write_text("1 0:1\n-1 0:2\n")
+    assert refused(call("run", tmp_path / "a.libsvm")).endswith("open it with --zero-based")
+
+
+def test_metrics_and_completion_are_in_the_help():
+    assert "balanced_error" in call("run", "--help").output
+    assert "--install-completion" in call("--help").output
+
+
+def test_hints_are_given_once_and_only_where_they_help(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [1.0, 1.0, 1e4]
+    lines = [f"{i},{a},{b},{c},{i % 2}\n" for i, (a, b, c) in enumerate(X)]
+    (tmp_path / "a.csv").write_text("row,a,b,c,y\n" + "".join(lines))
+    told = done("run", tmp_path / "a.csv").stderr
+    assert told.count("nothing scales them; try --scale online") == 1
+    assert told.count("feature 1 counts the rows") == 1
+    assert "nothing scales" not in done("run", tmp_path / "a.csv", "--scale", "online").stderr
+    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, in_order=True)), "auto scales by itself"
+    told = done("run", tmp_path / "a.csv", "--drop", "row", "--drop", "c").stderr
+    assert "hint" not in told
+    assert "hint" not in done("run", "digits").stderr
+
+
+def test_many_classes_and_classes_that_look_like_numbers_are_told(tmp_path):
+    rows = [f"{i % 7},{i % 5}" for i in range(600)]
+    (tmp_path / "many.csv").write_text("a,b,y\n" + "".join(f"{row},name{i % 150}\n" for i, row in enumerate(rows)))
+    assert "the label has 150 different values" in done("run", tmp_path / "many.csv").stderr
+    (tmp_path / "letters.csv").write_text("a,b,y\n" + "".join(f"{row},{i % 26}\n" for i, row in enumerate(rows)))
+    answer = done("run", tmp_path / "letters.csv")
+    assert "regression, for 26 different whole-number labels" in " ".join(answer.stdout.split())
+    assert "--task multiclass" in " ".join(answer.stdout.split())
+
+
+# Terminals and spreadsheets.
+
+EVIL = "\x1b]0;owned\x07"
+
+
+def test_no_control_character_reaches_a_terminal(tmp_path):
+    (tmp_path / f"{EVIL}.csv").write_text("a,b,y\n" + "".join(f"{i},{i % 3},{EVIL}{i % 2}\n" for i in range(50)))
+    (tmp_path / "bad.csv").write_text(f"a,b,y\n1,{EVIL},0\n2,3,1\n")
+    done("run", tmp_path / f"{EVIL}.csv", "--save", tmp_path / "m.ks")
+    for arguments in (
+        ("run", tmp_path / f"{EVIL}.csv", "--algorithm", "rbp"),
+        ("run", tmp_path / "bad.csv"),
+        ("compare", tmp_path / f"{EVIL}.csv", "--algorithms", "rbp"),
+        ("inspect", tmp_path / "m.ks"),
+        ("predict", tmp_path / "m.ks", tmp_path / f"{EVIL}.csv"),
+    ):
+        assert EVIL.encode() not in shown_in_a_terminal(*arguments), arguments
+
+
+def shown_in_a_terminal(*arguments):
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdin=slave, stdout=slave, stderr=slave, env=ENVIRONMENT | {"TERM": "xterm"}
+    )
+    os.close(slave)
+    output = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:
+            break
+        output += piece
+    process.wait()
+    os.close(master)
+    assert output
+    return output
+
+
+def test_what_could_steer_a_terminal_is_spelled_out():
+    assert words.printable("a\x1b[2Jb\r\u202e\udc80\n\té") == "a\\x1b[2Jb\\r\\u202e\\udc80\n\té"
+
+
+def test_a_prediction_is_never_a_formula(tmp_path):
+    labels = ["=1+1", "@cmd", "-1", "plain"]
+    (tmp_path / "a.csv").write_text("a,b,y\n" + "".join(f"{i % 4},{i % 3},{labels[i % 4]}\n" for i in range(200)))
+    done("run", tmp_path / "a.csv", "--save", tmp_path / "m.ks")
+    out = done("predict", tmp_path / "m.ks", tmp_path / "a.csv").stdout.splitlines()
+    assert {"'=1+1", "'@cmd", "-1", "plain"} >= set(out[1:])
+    assert "'=1+1" in out
+
+
+def test_an_early_interrupt_is_said_in_one_line(tmp_path):
+    os.mkfifo(tmp_path / "a.toml")
+    command = [*COMMAND, "run", "digits", "--config", tmp_path / "a.toml"]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with open(tmp_path / "a.toml", "wb"):  # returns when the command waits for it
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, told
+    assert told == b"kernelstream: interrupted\n"
+
+
+# In Python.
+
+X = np.random.default_rng(0).normal(size=(6, 2))
+Y = np.array([0, 1, 0, 1, 0, 1.0])
+REFUSED = {
+    "text targets": (Regression(), X, Y.astype(str), None),
+    "text targets as objects": (Regression(), X, Y.astype(str).astype(object), None),
+    "times": (Regression(), X, np.arange(6).astype("datetime64[D]"), None),
+    "durations": (Regression(), X, np.arange(6).astype("timedelta64[D]"), None),
+    "complex labels": (Binary([0, 1]), X, Y + 0j, None),
+    "masked features": (Binary([0, 1]), np.ma.array(X, mask=X > 0), Y, None),
+    "masked labels": (Binary([0, 1]), X, np.ma.array(Y, mask=Y > 0), None),
+    "masked targets": (Regression(), X, np.ma.array(Y, mask=Y > 0), None),
+    "text weights": (Binary([0, 1]), X, Y, ["1"] * 6),
+    "masked weights": (Binary([0, 1]), X, Y, np.ma.array(np.ones(6), mask=[True] * 6)),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_could_be_taken_for_numbers_is_refused(what):
+    task, rows, labels, weights = REFUSED[what]
+    learner = Learner(RBP(budget=3), task)
+    with pytest.raises(ValueError, match=r"masked|must be numbers|Complex"):
+        learner.learn(rows, labels, sample_weight=weights)
+    assert learner.n_seen == 0
+
+
+def test_an_estimator_refuses_text_targets_and_takes_what_is_not_masked():
+    with pytest.raises(ValueError, match="must be numbers"):
+        OnlineKernelRegressor("rbp").fit(X, Y.astype(str))
+    Learner(RBP(budget=3), Binary([0, 1])).learn(np.ma.array(X), np.ma.array(Y, mask=False))
