@@ -25,10 +25,10 @@ NAMES = {
     "nogd tuned": f"NOGD, best of {SETTINGS} settings",
     "svm": "SVM",
     "lightgbm": "LightGBM",
-    "srp": f"streaming random patches, {TREES}",
-    "arf": f"adaptive random forest, {TREES}",
-    "leveraging bagging": f"leveraging bagging, {TREES}",
-    "river arf": f"River's adaptive random forest, {RIVER_TREES}",
+    "srp": f"CapyMOA's streaming random patches of {TREES}",
+    "arf": f"CapyMOA's adaptive random forest of {TREES}",
+    "leveraging bagging": f"CapyMOA's leveraging bagging of {TREES}",
+    "river arf": f"River's adaptive random forest of {RIVER_TREES}",
     "no change": "no change",
 }
 
@@ -179,13 +179,13 @@ def _streams(results: Results) -> list[str]:
     for peer in peers:
         ratios = [results.speed(name, "auto") / results.speed(name, peer) for name in DESIGN]
         if not np.isnan(ratios).all():
-            faster.append(f"{NAMES[peer]} {np.nanmin(ratios):,.0f} to {np.nanmax(ratios):,.0f}")
+            faster.append(f"{NAMES[peer]}: {np.nanmin(ratios):,.0f} to {np.nanmax(ratios):,.0f}")
     return [
         STREAMS,
         table(head, rows),
         "",
         _beaten(results, [(name, {"fewer": True}) for name in DESIGN], *peers, "no change"),
-        f"- Rows/s of `auto` over those of {', '.join(faster)}.",
+        f"- Rows/s of `auto` over theirs. {'; '.join(faster)}.",
         "",
     ]
 
