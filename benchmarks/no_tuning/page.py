@@ -10,7 +10,7 @@ from kernelstream import ALGORITHMS
 
 from ..tables import DASH, table
 from .measure import DELAYS, FEWER, OVER_ALL, SECOND_HALF, Results
-from .peers import FOLDED, PACKAGES, RIVER_TREES, TREES
+from .peers import FOLDED, PACKAGES, RIVER_TREES, SETTINGS, TREES
 from .picture import write_picture
 from .sets import CALIBRATED, DESIGN, DRAWN, DRIFT, LATE, MOST, SETS
 
@@ -21,14 +21,14 @@ DESIGNS = "some thirty"  # compared on the data sets of the first table before o
 SHORT = ("elec2 in time", "covtype", "cod-rna", "spambase", "satimage", "bike", "abalone", "parkinsons")  # in README
 NAMES = {
     "auto": "`auto`",
-    "fogd tuned": "FOGD, best of 25 settings",
-    "nogd tuned": "NOGD, best of 25 settings",
+    "fogd tuned": f"FOGD, best of {SETTINGS} settings",
+    "nogd tuned": f"NOGD, best of {SETTINGS} settings",
     "svm": "SVM",
     "lightgbm": "LightGBM",
-    "srp": f"streaming random patches, {TREES}",
-    "arf": f"adaptive random forest, {TREES}",
-    "leveraging bagging": f"leveraging bagging, {TREES}",
-    "river arf": f"River's adaptive random forest, {RIVER_TREES}",
+    "srp": f"CapyMOA's streaming random patches of {TREES}",
+    "arf": f"CapyMOA's adaptive random forest of {TREES}",
+    "leveraging bagging": f"CapyMOA's leveraging bagging of {TREES}",
+    "river arf": f"River's adaptive random forest of {RIVER_TREES}",
     "no change": "no change",
 }
 
@@ -48,10 +48,10 @@ one was kept.
 FIRST = f"""## Twenty data sets
 
 At most {MOST:,} rows, in one random order or in time. *Sketch* is the design that `auto` began from. FOGD (400
-components) and NOGD (400 points) have the best of 25 settings of width and step **in hindsight**, on features (and
-targets) that are standardised by all rows. The SVM and LightGBM learn the first half and are judged on the second: the
-SVM all of it, standardised, with width and C by three folds of at most {FOLDED:,} of its rows; LightGBM all of it, with
-its defaults. On streams in time order a batch model that stops learning at half time is no yardstick.
+components) and NOGD (400 points) have the best of {SETTINGS} settings of width and step **in hindsight**, on features
+(and targets) that are standardised by all rows. The SVM and LightGBM learn the first half and are judged on the second:
+the SVM all of it, standardised, with width and C by three folds of at most {FOLDED:,} of its rows; LightGBM all of it,
+with its defaults. On streams in time order a batch model that stops learning at half time is no yardstick.
 """
 
 STREAMS = f"""## Beside the learners of streams
@@ -146,7 +146,7 @@ def _twenty(results: Results) -> list[str]:
         return results.error(name, "auto", which)
 
     def least(name: str, which: int, *peers: str) -> float:
-        return float(np.fmin.reduce([results.error(name, peer, which) for peer in peers]))
+        return float(np.minimum.reduce([results.error(name, peer, which) for peer in peers]))
 
     for which, words in enumerate(("over all rows", "over the second half")):
         ratio = _mean_ratio((mine(name, which), chosen.sketch[which]) for name, chosen in DESIGN.items())
@@ -179,13 +179,13 @@ def _streams(results: Results) -> list[str]:
     for peer in peers:
         ratios = [results.speed(name, "auto") / results.speed(name, peer) for name in DESIGN]
         if not np.isnan(ratios).all():
-            faster.append(f"{NAMES[peer]} {np.nanmin(ratios):,.0f} to {np.nanmax(ratios):,.0f}")
+            faster.append(f"{NAMES[peer]}: {np.nanmin(ratios):,.0f} to {np.nanmax(ratios):,.0f}")
     return [
         STREAMS,
         table(head, rows),
         "",
         _beaten(results, [(name, {"fewer": True}) for name in DESIGN], *peers, "no change"),
-        f"- Rows/s of `auto` over those of {', '.join(faster)}.",
+        f"- Rows/s of `auto` over theirs. {'; '.join(faster)}.",
         "",
     ]
 
