@@ -322,10 +322,10 @@ def test_a_growing_budget_grows_about_as_fast_as_its_formula_says():
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("limit", 9, "budget 9 does not fit its 10 points"),
-        ("limit", 12, "budget 12 does not fit"),
-        ("f.size", 11, "Cholesky factor"),
-        ("f.size", 12, "12 points are stored; there is room for 11"),
+        ("limit", 9, "f.size holds 10; it must be between 0 and 9"),
+        ("limit", 12, "limit holds 12; it must be between 10 and 10"),
+        ("f.size", 11, "f.size holds 11; it must be between 0 and 10"),
+        ("f.size", 12, "f.size holds 12; it must be between 0 and 10"),
         ("factor", 0.0, "Cholesky factor"),
     ],
 )
@@ -335,7 +335,7 @@ def test_a_file_whose_growing_budget_does_not_fit_is_refused(name, value, words)
     arrays = {k: np.array(v) for k, v in leaves(learner._state).items()}
     learner.settled.restore(dict(arrays), learner._runner.shape)
     narrow = {**arrays, "f.points": arrays["f.points"][:, :10]}
-    with pytest.raises(ModelFileError, match=r"f.points is float64\[30, 10\]; the model needs float64\[30, 11\]"):
+    with pytest.raises(ModelFileError, match="f.points has room for 10 points; the model needs 11"):
         learner.settled.restore(narrow, learner._runner.shape)
     arrays[name][...] = value
     with pytest.raises(ValueError, match=words):

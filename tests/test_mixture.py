@@ -41,6 +41,9 @@ class Mean:
     def scores(self, X):
         return np.mean([part.scores(X) for part in self.parts], axis=0)
 
+    def show(self, X):
+        return np.mean([part.show(X) for part in self.parts], axis=0)
+
     def probabilities_of(self, scores):
         return self.parts[0].probabilities_of(scores)
 

@@ -78,10 +78,7 @@ def test_the_calibration_error_is_the_distance_between_what_is_said_and_what_com
     assert log_loss(np.tile([0.1, 0.9], (1000, 1)), codes.astype(int)) == pytest.approx(shares_loss(codes))
 
 
-CAUTIOUS = pytest.mark.xfail(strict=True, reason="auto says of six classes 0.085 less than comes")
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=CAUTIOUS if n == "satimage" else ()) for n in CALIBRATED])
+@pytest.mark.parametrize("name", CALIBRATED)
 def test_probabilities_of_auto_can_be_believed(name, data_directory):
     rows = rows_of(name).first(3000)
     codes = np.unique(rows.y, return_inverse=True)[1]
