@@ -335,7 +335,7 @@ def test_a_file_whose_growing_budget_does_not_fit_is_refused(name, value, words)
     arrays = {k: np.array(v) for k, v in leaves(learner._state).items()}
     learner.settled.restore(dict(arrays), learner._runner.shape)
     narrow = {**arrays, "f.points": arrays["f.points"][:, :10]}
-    with pytest.raises(ModelFileError, match="f.points has room for 10 points; the model needs 11"):
+    with pytest.raises(ModelFileError, match=r"f\.points has room for 10 points; the model needs 11"):
         learner.settled.restore(narrow, learner._runner.shape)
     arrays[name][...] = value
     with pytest.raises(ValueError, match=words):

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, laws
 from kernelstream.algorithms.rrf import RRF, WIDEST
+from kernelstream.engine import files
 from kernelstream.engine.state import ModelFileError
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian
 from kernelstream.laws.agreement import ROUNDING, snapshot
@@ -203,8 +204,10 @@ def test_a_file_with_impossible_widths_is_refused(bad, tmp_path):
     X, y = stream(BINARY)
     learner = Learner(RRF(kernel=GAUSSIAN), Binary([-1, 1]))
     learner.learn(X, y)
-    learner._state.widths[2] = bad
-    learner.save(tmp_path / "bad.ks")
+    header, arrays = learner.to_parts()
+    arrays["model.widths"] = arrays["model.widths"].copy()
+    arrays["model.widths"][2] = bad
+    files.write(tmp_path / "bad.ks", header, arrays)
     with pytest.raises(ModelFileError, match="widths"):
         Learner.load(tmp_path / "bad.ks")
 

@@ -233,6 +233,7 @@ class Learner:
 
     def _score_row(self, x: Any) -> np.ndarray | None:
         """The short way for a plain row, (1, K); None where the long one must look at it."""
+        self._catch_up()
         with self._turns.reading:
             return self._runner.score_one(x) if self._runner is not None and self._plain else None
 
@@ -411,8 +412,18 @@ class Learner:
             found = self._score_row(X[0])
             if found is not None:
                 return found
+        self._catch_up()
         with self._turns.reading:
             return self._score(X)
+
+    def _catch_up(self) -> None:
+        """Do what an interrupt has left to be done before the next row. Who learns at the moment does so anyway."""
+        if self._runner is not None and self._runner.is_due and self._turns.learning.acquire(blocking=False):
+            try:
+                with self._turns.changing(), held():
+                    self._runner.make_ready()
+            finally:
+                self._turns.learning.release()
 
     def _score(self, X: Any) -> np.ndarray:
         block = self._shown(X)

@@ -312,7 +312,7 @@ def slope(loss, target, scores, g):
 @inlined
 def too_long(g, length):
     """Whether some entry of length * g is too large to be a coefficient, or is no number: such a step is not taken."""
-    most = MOST_SINGLE if np.finfo(g.dtype).max < 1e39 else MOST_DOUBLE
+    most = MOST_SINGLE if g.itemsize == 4 else MOST_DOUBLE
     far = False
     for k in range(g.shape[0]):
         far = far or not abs(length * np.float64(g[k])) <= most

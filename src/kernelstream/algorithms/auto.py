@@ -733,8 +733,8 @@ def _(record, state, scratch, x):
 def stands_for(t):
     """How many rows row t stands for in the sums: 1; or 2 or 4 where it is chosen, by a hash, and 0 where not."""
     share = 1 if t < THINNED[0] else 2 if t < THINNED[1] else 4
-    word = np.uint64(t // share) * np.uint64(0x9E3779B97F4A7C15)
-    return share if t % share == np.int64((word >> np.uint64(40)) & np.uint64(share - 1)) else 0
+    word = ((t // share) & 0xFFFF) * 40503
+    return share if t % share == (word >> 9) & (share - 1) else 0
 
 
 @inlined

@@ -17,6 +17,7 @@ from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
 from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows, show_rows
 from .single import Single
 from .state import on_lines
+from .turns import held
 
 
 class Sharing(NamedTuple):
@@ -89,17 +90,23 @@ class Runner:
         chunk = min(scratch.common.chunk, self.sharing.chunk)
         return scratch._replace(common=scratch.common._replace(chunk=chunk, halt=self._halt, learned=self.learned))
 
-    def _ready(self) -> None:
-        """Have the model prepared for more rows."""
-        state = self.spec.prepare(self.record, self.state)
-        if state is not self._state:
-            self._adopt(state)
-        work = self.spec.work_beside(self._state)
-        if work is not None and self.sharing.beside:
-            self._work, self._working = work, cores.ask(work)
-        elif work is not None:
-            work()
-        self._halt[()] = 0
+    @property
+    def is_due(self) -> bool:
+        """Whether the model must be prepared before the next row."""
+        return bool(self._halt[()])
+
+    def make_ready(self) -> None:
+        """Have the model prepared for more rows. An interrupt waits: a state may change in place."""
+        with held():
+            state = self.spec.prepare(self.record, self.state)
+            if state is not self._state:
+                self._adopt(state)
+            work = self.spec.work_beside(self._state)
+            if work is not None and self.sharing.beside:
+                self._work, self._working = work, cores.ask(work)
+            elif work is not None:
+                work()
+            self._halt[()] = 0
 
     def grown(self, task: str, shape: Shape) -> "Runner":
         """The same function for more features or outputs; where a binary task has become one of several classes, one
@@ -118,17 +125,17 @@ class Runner:
         """
         self._began = int(self.learned)
         while self.reached < len(examples.targets):
-            self._ready()
+            self.make_ready()
             if shown is not None:
                 self._late = self._late or self.scratch()
                 examples = examples._replace(shown=Late(*shown, self._late))
             self._advance(examples, threads)
-        self._ready()
+        self.make_ready()
 
     def learn_one(self, x: Any, target: float, weight: float) -> tuple[np.ndarray, np.ndarray] | None:
         """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits."""
         if self._halt[()]:
-            self._ready()
+            self.make_ready()
         single = self._single()
         if not single.write(x):
             self._singles.append(single)
@@ -139,7 +146,7 @@ class Runner:
         found = single.scores.copy(), single.losses.copy()
         self._singles.append(single)
         if self._halt[()]:
-            self._ready()  # which forgets the room for single rows where the model's arrays change
+            self.make_ready()  # which forgets the room for single rows where the model's arrays change
         return found
 
     def score_one(self, x: Any) -> np.ndarray | None:
@@ -226,7 +233,7 @@ class Runner:
 
     def show(self, block: Block, scores: np.ndarray) -> None:
         """`score` for rows whose labels come later."""
-        self._ready()
+        self.make_ready()
         show_rows(self.record, self._state, self._scratches[0], block, scores, 0, len(scores))
 
     def _score_in_pieces(self, block: Block, scores: np.ndarray, scratches: list[Any]) -> None:

@@ -42,6 +42,7 @@ SOURCES = (
     "engine/contract.py",
     "engine/inputs.py",
     "engine/loop.py",
+    "engine/opening.py",
     "engine/single.py",
     "engine/state.py",
     "kernels.py",
@@ -53,6 +54,7 @@ SOURCES = (
     "schedules.py",
     "sources/_decimals.py",
     "sources/_libsvm_parser.py",
+    "sources/_zstd.py",
     "tasks.py",
 )
 

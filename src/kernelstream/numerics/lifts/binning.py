@@ -75,6 +75,9 @@ class Binning(Lift):
     def lifted(self, map: BinningMap, rows: int) -> Places:
         return Places(np.zeros((rows, self.tables), np.int64), np.zeros(self.tables, np.int64))
 
+    def limits(self, map: BinningMap) -> dict[str, tuple[float, float]]:
+        return {"words": (-(2**63), 2**63 - 1)}
+
     def check(self, map: BinningMap) -> None:
         if not ((map.inverse > 0).all() and ((map.offset >= 0) & (map.offset <= 1)).all()):
             raise ValueError("its steps are not some that can have been drawn")
