@@ -303,7 +303,7 @@ def test_a_table_of_many_metrics_fits_into_80_columns():
     assert "…" not in table
     for word in (
         "mistake rate 12.30 %",
-        "AUC of the newest",
+        "AUC",
         "0.98765",
         "kappa 0.91236",
         "F1 0.92346",
