@@ -330,7 +330,12 @@ print(interrupted, twice)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
 @pytest.mark.parametrize(
     "name",
-    ["ogd", pytest.param("ridge", marks=pytest.mark.xfail(reason="1 of 48 comparisons was seen to differ, sometimes"))],
+    [
+        "ogd",
+        pytest.param(
+            "ridge", marks=pytest.mark.xfail(strict=False, reason="1 of 48 comparisons was seen to differ, sometimes")
+        ),
+    ],
 )
 def test_what_was_learned_when_an_interrupt_comes_is_what_is_counted(name):
     interrupted, wrong = map(int, run(INTERRUPTED.replace("CALLS", "24").replace("NAME", name)))

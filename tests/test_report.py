@@ -304,7 +304,7 @@ def test_a_table_of_many_metrics_fits_into_80_columns():
     for word in (
         "mistake rate 12.30 %",
         "AUC",
-        "0.98765",
+        "0.98",
         "kappa 0.91236",
         "F1 0.92346",
         "log loss 0.12346",
