@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ..metrics import METRICS
 
-_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC of the newest 10,000 rows", "f1": "F1", "r2": "R²"}
+_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC, newest 10,000", "f1": "F1", "r2": "R²"}
 _PREFIXES = ("", "k", "M", "G", "T")
 
 DASH = "-"
