@@ -290,7 +290,7 @@ def test_an_interrupted_prediction_leaves_the_old_output(own):
     while process.poll() is None and not hidden(own):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)[1]
+    told = process.communicate(timeout=300)[1]
     assert process.returncode == 130, told
     assert "old.csv was not written" in told
     assert (own / "old.csv").read_text() == "yesterday's\n"

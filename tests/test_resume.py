@@ -101,8 +101,8 @@ def test_a_checkpoint_in_use_is_refused(tmp_path):
     X = np.random.default_rng(0).normal(size=(200_000, 3))
     np.savez(tmp_path / "long.npz", X=X, y=np.sign(X[:, 0]))
     part = tmp_path / "part.ks"
-    arguments = ["run", tmp_path / "long.npz", *OPTIONS, "--checkpoint", part, "--every", "50", "--resume"]
-    command = [sys.executable, "-m", "kernelstream", *arguments, "--block-rows", "2"]
+    arguments = ["run", tmp_path / "long.npz", *OPTIONS, "--checkpoint", part, "--resume"]
+    command = [sys.executable, "-m", "kernelstream", *arguments, "--every", "50", "--block-rows", "2"]
     with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
         while not part.exists():
             time.sleep(0.01)

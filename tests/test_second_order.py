@@ -74,7 +74,7 @@ class LeastSquares(FeatureAlgorithm):
         waiting = np.zeros((PIECE, D), shape.dtype), np.zeros(PIECE), np.zeros(PIECE), np.zeros((), np.int64)
         return LeastSquaresState(*super().init(shape), *sums, *waiting)
 
-    def prepare(self, record, state):
+    def prepare(self, record, state, ahead):
         return self._with_piece(state) if state.n_waiting == PIECE else state
 
     def _with_piece(self, state):

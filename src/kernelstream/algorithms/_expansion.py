@@ -57,7 +57,7 @@ class ExpansionAlgorithm(Algorithm):
         at_stored = np.zeros(shape.n_outputs, shape.dtype)
         return ExpansionScratch(shared, expansion.kernel_row(state.f), dense_row(shape.width, shape.dtype), at_stored)
 
-    def prepare(self, record: Any, state: Any) -> Any:
+    def prepare(self, record: Any, state: Any, ahead: Any) -> Any:
         room = state.f.points.shape[1]
         if self.capacity is not None or state.f.size < room:
             return state

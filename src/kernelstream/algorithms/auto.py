@@ -26,6 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Algorithm, Chunk, Common, Shape, common, evaluate, lift, remember, step
+from ..engine.ahead import Ahead
 from ..engine.state import Limits, copied, restored, split
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
@@ -37,7 +38,7 @@ from ..numerics.expansion import dot
 from ..numerics.gradual import Gradual, n_steps, nothing_begun, take_step
 from ..numerics.link import chances, first_link, learn_link
 from ..numerics.memory import one_blas_thread
-from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_again, learn_parts, no_parts, say
+from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_parts, no_parts, say
 from ..numerics.parts import squash as squashed
 from ..numerics.pending import without
 from ..numerics.products import MULTIPLY
@@ -57,42 +58,33 @@ from ..numerics.settling import (
     FIRST,
     FIRST_WIDTH,
     LAST,
-    NEWEST,
     SIZES,
     WIDEST_FULL,
     Columns,
     Metrics,
-    Search,
-    columns_of,
     directions,
-    lifted,
     no_columns,
     no_metrics,
-    settle,
     settling_row,
     since,
-    standardised,
-    stretched,
-    trending,
 )
 from ..numerics.shown import Shown, keep_said, none_shown, take_said
 from ..numerics.stack import learn_stack, stack_weights
+from ..numerics.stepwise import all_steps
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
+from ._anew import SEVERAL, TWO, VALUES, learned_anew
 
 N_GIVEN = 1 + len(RATES)
 N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
-STAGED = 1024  # from this settling on a map is used a piece after it was found, so that no row waits for both
+STAGED = 1024  # from this settling on a map is used an eighth of the rows later: it is searched for beside them
+STEPS = 30  # of that work are taken at pieces of these rows, where there is no helper for it; the others with the last
 EARLY, GROWTH, LONGEST = 8, 4, 16_384  # the ridge is solved when rows have grown by 1/8, from STAGED on by 1/4
 THINNED = 16_384, 131_072  # from these rows on one of two, then one of four, goes into the sums
-BLOCK = 512  # rows that are learned together with a new map
-REFIT = 256  # newest rows that the fast parts learn anew with a new map; after the last settling all of them
-TRENDS = 64  # rows from which on it can be told whether a column has a trend
 NEVER = 1 << 52
 IDLE, SOLVED = -1, -2  # what is done about the ridge's system, instead of the number of the next step
-_REGRESSION, _BINARY, _MULTICLASS = range(3)
 
 
 class AutoRecord(NamedTuple):
@@ -205,7 +197,7 @@ class Auto(Algorithm):
 
     def lower(self, task: str, dtype: Any) -> AutoRecord:
         loss = as_loss(self.losses(task)[0]).lower(task, dtype)
-        kind = {REGRESSION: _REGRESSION, BINARY: _BINARY, MULTICLASS: _MULTICLASS}[task]
+        kind = {REGRESSION: VALUES, BINARY: TWO, MULTICLASS: SEVERAL}[task]
         hinge = np.array(() if task == REGRESSION else HINGE)
         inverse = inverse_steps(SIZES[self.size].tables)
         steps = Steps(int(task != REGRESSION), np.array(LMS), hinge, np.array(AVERAGES), inverse)
@@ -424,12 +416,12 @@ class Auto(Algorithm):
         sums = without(*(with_waiting(copied(one.sums)) for one in (state, other)))
         recent = copied(state.recent)
         forgetting.add_waiting(recent)
-        rest = state._replace(sums=sums, recent=recent, t=np.maximum(state.t - other.t, LAST + PIECE))
+        rest = state._replace(sums=sums, recent=recent, t=np.maximum(state.t - other.t, building_row(LAST)))
         return self.after(begun_anew(self.solved(rest)))
 
     # What is done after fixed rows.
 
-    def prepare(self, record: AutoRecord, state: AutoState) -> AutoState:
+    def prepare(self, record: AutoRecord, state: AutoState, ahead: Ahead) -> AutoState:
         t = int(state.t)
         if t < state.due[2]:
             return state
@@ -437,26 +429,32 @@ class Auto(Algorithm):
             if built_row(t - 1) == LAST:
                 self.hand_over(state, t)
             else:
-                state = self.settling(record, state, t)
+                state = self.settling(record, state, t, ahead)
             if t % PIECE == 0 and built_row(t - 1) == built_row(t):
                 forgetting.add_waiting(state.recent)
                 if t // PIECE % 2 == 0:
                     forgetting.solve(state.recent, t // (2 * PIECE) % len(RATES))
         return state
 
-    def settling(self, record: AutoRecord, state: AutoState, t: int) -> AutoState:
+    def settling(self, record: AutoRecord, state: AutoState, t: int, ahead: Ahead) -> AutoState:
         """The state after a row at which something is due, while rows are kept."""
-        sums = with_waiting(state.sums)
-        state = state._replace(sums=sums)
-        if t == settling_row(t):
-            metrics = self.searched(record, state, t)
-            state = state._replace(metrics=metrics, due=np.array([NEVER, building_row(t), t]))
-        if t == state.due[1]:
-            state = self.built(record, state)
-            return self.after(state._replace(due=np.array([t, NEVER, t])))
-        if t >= state.due[0]:
-            return self.after(self.solved(state, state.weights.dtype.type))
-        return self.after(state)
+        N, due, sums = settling_row(t), state.due, state.sums
+        last = building_row(N)
+        if t == last:
+            anew = ahead.result(lambda: learned_anew(self, record, state, N, last))
+            all_steps(anew.learn(state.kept, N, t))
+            return self.after(anew.state(state)._replace(due=np.array([t, NEVER, t])))
+        with_waiting(sums)
+        if t == N:
+            ahead.begin(learned_anew(self, record, state, N, last))
+            due[:2] = NEVER, last
+        if N <= t < last:
+            ahead.go_on(-(-STEPS // ((last - N) // PIECE + 1)))
+        elif t >= due[0]:
+            state.weights[...] = solution(sums, float(state.ridge), state.weights.dtype.type)
+            due[0] = t
+        due[:] = self.next_due(t, due)
+        return state
 
     def hand_over(self, state: AutoState, t: int) -> None:
         """Rows that wait, and the next step towards a solution, become what is to be done beside the stream."""
@@ -497,99 +495,30 @@ class Auto(Algorithm):
 
         return work
 
-    def after(self, state: AutoState) -> AutoState:
-        """With the rows that are due next."""
-        t = int(state.t)
-        solve, build = int(state.due[0]), int(state.due[1])
+    def next_due(self, t: int, due: np.ndarray) -> np.ndarray:
+        """The rows after t that something is due after."""
+        solve, build = int(due[0]), int(due[1])
         if solve <= t:
             solve = t + (max(FIRST, t // EARLY) if t < STAGED else min(LONGEST, t // GROWTH))
         if build <= t or build == NEVER:
             build = NEVER if built_row(t) == LAST else max(FIRST, 2 * settling_row(t))
-        due = (t // PIECE + 1) * PIECE
-        return state._replace(due=np.array([solve, build, due if built_row(t) == LAST else min(solve, build, due)]))
+        piece = (t // PIECE + 1) * PIECE
+        return np.array([solve, build, piece if built_row(t) == LAST else min(solve, build, piece)])
 
-    def solved(self, state: AutoState, dtype: Any = np.float64) -> AutoState:
-        weights = solution(state.sums, float(state.ridge), dtype).astype(state.weights.dtype)
+    def after(self, state: AutoState) -> AutoState:
+        return state._replace(due=self.next_due(int(state.t), state.due))
+
+    def solved(self, state: AutoState) -> AutoState:
+        weights = solution(state.sums, float(state.ridge)).astype(state.weights.dtype)
         return state._replace(weights=weights, due=np.array([int(state.t), *state.due[1:]]))
-
-    def searched(self, record: AutoRecord, state: AutoState, N: int) -> Metrics:
-        """The metric, width and ridge that are best after N rows."""
-        if N == FIRST:
-            return state.metrics
-        d, dtype, seed = len(state.map), state.map.dtype, int(state.seed)
-        X, targets, share = state.kept.x[:N].astype(np.float64), state.kept.targets[:N], state.kept.weights[:N]
-        Y = outputs_of(record.task, targets, scale_of(record.task, targets, state.scale), len(state.mean)).astype(dtype)
-        columns = columns_of(X)
-        first = max(0, N - NEWEST) // 3 * 3
-        omega = self.omega(d, since(SIZES[self.size].searched, N) // 2, seed)
-        V = standardised(columns, X[first:], dtype)
-        search = Search(V, Y[first:], share[first:], omega, classes=record.task != _REGRESSION)
-        return settle(search, state.metrics, columns, N, self.first_width(d))
-
-    def built(self, record: AutoRecord, state: AutoState) -> AutoState:
-        """With the map that was found, on which all parts learn the rows so far."""
-        t, d, K, seed = int(state.t), len(state.map), len(state.mean), int(state.seed)
-        dtype, N, metrics = state.map.dtype, settling_row(t), state.metrics
-        X, targets, share = state.kept.x[:t].astype(np.float64), state.kept.targets[:t], state.kept.weights[:t]
-        columns, scale = columns_of(X[:N]), scale_of(record.task, targets, state.scale)
-        V, Y = standardised(columns, X, dtype), outputs_of(record.task, targets, scale, K).astype(dtype)
-
-        new = self.empty(Shape(d, K, seed, dtype), N)
-        n_varying, omega = int((columns.scale > 0).sum()), self.omega(d, new.map.shape[1], seed)
-        U = stretched(metrics.metric, metrics.width, omega, n_varying).astype(dtype)
-        heads = np.zeros((t, len(new.weights)), dtype)
-        heads[:, :K] = Y
-        if record.task == _REGRESSION:
-            heads[:, 1] = state.kept.errors[:t] / scale[1]
-        P = directions(d, new.recent.map.shape[1], seed + 1)
-        if N >= TRENDS:
-            P[trending(columns, X)] = 0.0
-        recent = new.recent._replace(map=stretched(np.ones(d), forgetting.WIDTH, P, n_varying).astype(dtype))
-        sums, root, parts = new.sums, np.sqrt(share).astype(dtype)[:, None], new.parts
-        steps = record.steps, Given(new.weights, recent.weights), parts, new.tables
-        room = np.zeros((N_PARTS, K)), np.zeros(len(new.tables.pick), np.int32)
-        for first in range(0, t, BLOCK):
-            some = slice(first, min(t, first + BLOCK))
-            projected = V[some] @ U
-            Z, plain = lifted(V[some], U), lifted(V[some], recent.map)
-            add_rows(sums, root[some] * Z, root[some] * heads[some])
-            forgetting.add(recent, root[some] * plain, root[some] * Y[some])
-            n = some.stop - max(first, t - REFIT if N < LAST else 0)
-            if n > 0:
-                again = Z[-n:], plain[-n:], projected[-n:]
-                learn_again(*steps, again, Y[some][-n:].astype(np.float64), share[some][-n:], *room)
-        weights = solution(sums, float(metrics.ridge), dtype.type).astype(dtype)
-        for i in range(len(RATES)):
-            forgetting.solve(recent, i)
-        for mine, theirs in zip(new.kept, state.kept, strict=True):
-            mine[: min(t, len(mine))] = theirs[: min(t, len(mine))]
-        T = metrics.metric
-        squares = np.where(columns.scale > 0, T**2 if T.ndim == 1 else (T * T).sum(axis=0), 0.0)
-        return new._replace(
-            columns=columns,
-            map=U,
-            weights=weights,
-            ridge=metrics.ridge.copy(),
-            recent=recent,
-            parts=parts._replace(**{name: getattr(state.parts, name) for name in ("averages", "A", "b")}),
-            sums=sums,
-            t=state.t,
-            mean=state.mean,
-            scale=scale,
-            noise=state.noise * [state.scale[1] / scale[1], 1.0],
-            link=state.link,
-            importances=squares / max(squares.sum(), 1e-300),
-            metrics=metrics,
-            shown=state.shown,
-        )
 
     def omega(self, d: int, n: int, seed: int) -> np.ndarray:
         return directions(d, n, seed) * type(self.kernel)(**self.kernel.get_params() | {"gamma": 0.5}).scales(seed, n)
 
 
 def building_row(N: int) -> int:
-    """The row after which the map is used that was found at N."""
-    return N if N < STAGED else N + PIECE
+    """The row after which the map is used that is found on the first N."""
+    return N if N < STAGED else N + N // 8
 
 
 def built_row(t: int) -> int:
@@ -627,23 +556,9 @@ def nothing_to_do(length: int, heads: int, dtype: Any, *, over: bool) -> Beside:
 def require_one_map(state: AutoState, other: AutoState) -> None:
     if not np.array_equal(state.map, other.map):
         raise ValueError(
-            f"These learners have settled on different first rows. Have one learn the first {LAST + PIECE:,} rows, "
-            "save it, and begin every other from its file."
+            "These learners have settled on different first rows. Have one learn the first "
+            f"{building_row(LAST):,} rows, save it, and begin every other from its file."
         )
-
-
-def scale_of(task: int, targets: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """(4,) the scale of a regression's targets, of which the limits are known."""
-    if task != _REGRESSION:
-        return scale.copy()
-    return np.array([targets.mean(), targets.std() + 1e-12, *scale[2:]])
-
-
-def outputs_of(task: int, targets: np.ndarray, scale: np.ndarray, K: int) -> np.ndarray:
-    """(n, K): what each output is to say, +-1 or a standardised value."""
-    if task == _MULTICLASS:
-        return np.where(np.arange(K) == targets[:, None], 1.0, -1.0)
-    return targets[:, None] if task == _BINARY else ((targets - scale[0]) / scale[1])[:, None]
 
 
 def expected_size(mean: float, size: np.ndarray) -> np.ndarray:
@@ -715,7 +630,7 @@ def _(record, state, scratch, x, scores):
         for i in range(w.shape[0]):
             f[k] += w[i] * squashed(record.steps, given, i, e[i, k])
         scores[k] = f[k]
-        if record.task == _REGRESSION:
+        if record.task == VALUES:
             scores[k] = min(max(state.scale[0] + state.scale[1] * f[k], state.scale[2]), state.scale[3])
 
 
@@ -760,7 +675,7 @@ def learn_lifted(record, state, scratch, x, y, weight):
             for i in range(w.shape[0]):
                 f[k] += w[i] * e[i, k]
     learn_stack(parts.A, parts.b, e, y[:K], weight)
-    if record.task == _REGRESSION:
+    if record.task == VALUES:
         y[1] = abs(y[0] - f[0])
         learn_noise(state, z, y[1], weight)
     else:
@@ -777,16 +692,16 @@ def learn_lifted(record, state, scratch, x, y, weight):
 @step.register(AutoRecord)
 def _(record, state, scratch, x, target, weight, scores):
     t, y, kept, scale = state.t[()], scratch.y, state.kept, state.scale
-    if record.task == _MULTICLASS:
+    if record.task == SEVERAL:
         for k in range(y.shape[0]):
             y[k] = 1.0 if k == target else -1.0
     else:
-        y[0] = target if record.task == _BINARY else (target - scale[0]) / scale[1]
+        y[0] = (target - scale[0]) / scale[1]
     if t < kept.x.shape[0]:
         spread_out(x.indices, x.values, kept.x[t])
         kept.targets[t], kept.weights[t] = target, weight
-        kept.errors[t] = abs(target - scores[0]) if record.task == _REGRESSION and t > 0 else 0.0
-    if record.task == _REGRESSION:
+        kept.errors[t] = abs(target - scores[0]) if record.task == VALUES and t > 0 else 0.0
+    if record.task == VALUES:
         scale[2], scale[3] = (target, target) if t == 0 else (min(scale[2], target), max(scale[3], target))
     if t >= FIRST:
         learn_lifted(record, state, scratch, x, y, weight)

@@ -75,7 +75,7 @@ class NOGD(Descent, FeatureAlgorithm):
     def lower(self, task: str, dtype: Any) -> NOGDRecord:
         return NOGDRecord(self.lift.record(dtype), self.descent(task, dtype))
 
-    def prepare(self, record: NOGDRecord, state: FeatureState) -> FeatureState:
+    def prepare(self, record: NOGDRecord, state: FeatureState, ahead: Any) -> FeatureState:
         f = state.map.f
         if state.map.frozen or f.size < self.budget:
             return state

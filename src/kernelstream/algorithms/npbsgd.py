@@ -71,7 +71,7 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
         f, t = super().init(shape)
         return NPBSGDState(f, t, rng.generator(shape.seed), np.array(self.budget), factor(self.first_capacity))
 
-    def prepare(self, record: Any, state: NPBSGDState) -> NPBSGDState:
+    def prepare(self, record: Any, state: NPBSGDState, ahead: Any) -> NPBSGDState:
         """Room for one term more than the budget, a sixteenth in advance."""
         room = len(state.factor)
         if state.limit < room:

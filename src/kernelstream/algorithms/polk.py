@@ -118,7 +118,7 @@ class POLK(Descent, DictionaryAlgorithm):
         position, generator, room = np.zeros((), np.int64), rng.generator(shape.seed), self.first_capacity
         return POLKState(f, t, pending, position, generator, factor(room), np.zeros(room), np.zeros(2))
 
-    def prepare(self, record: Any, state: POLKState) -> POLKState:
+    def prepare(self, record: Any, state: POLKState, ahead: Any) -> POLKState:
         """Room for a batch."""
         room, needed = len(state.factor), int(state.f.size) + state.pending.points.shape[1]
         return state if needed <= room else self.with_room(state, max(2 * room, needed))

@@ -248,7 +248,7 @@ class Ridge(FeatureAlgorithm):
 
     # What is done after fixed rows.
 
-    def prepare(self, record: Any, state: RidgeState) -> RidgeState:
+    def prepare(self, record: Any, state: RidgeState, ahead: Any) -> RidgeState:
         t, (solve, due) = int(state.t), state.due
         if t < due:
             return state

@@ -15,6 +15,7 @@ import numpy as np
 from ..kernels import Gaussian, Kernel, Need
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
+from .ahead import Ahead
 from .state import Limits, compare_shapes, restored, split
 
 # A chunk's lifted rows should stay in the second-level cache.
@@ -111,10 +112,11 @@ class Algorithm(Parameters):
         """Room for one run's intermediate results; nothing in it outlives a call."""
         raise NotImplementedError
 
-    def prepare(self, record: Any, state: Any) -> Any:
+    def prepare(self, record: Any, state: Any, ahead: Ahead) -> Any:
         """The state, made ready for more rows: called before each run and after each halt.
 
-        Ensures: what it does depends on the state alone, so that how often it is called changes nothing.
+        ahead: where long work can be begun for a row to come. Ensures: what it does depends on the state alone, so that
+        how often it is called changes nothing.
         """
         return state
 

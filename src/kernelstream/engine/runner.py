@@ -13,6 +13,7 @@ import numpy as np
 from ..numerics.compile import direct
 from ..numerics.rows import Block, n_rows
 from . import cores
+from .ahead import Ahead
 from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
 from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows, show_rows
 from .single import Single
@@ -49,6 +50,7 @@ class Runner:
         self._working: Future[None] | None = None
         self._work: Callable[[], None] = lambda: None
         self._finishing = threading.Lock()
+        self._ahead = Ahead(beside=sharing.beside)
         # All scratches share these: whether `prepare` is due before the next row, and how many rows were learned, which
         # compiled code counts together with learning them.
         self._halt, self.learned = np.ones((), np.int64), np.array(learned, np.int64)
@@ -98,7 +100,7 @@ class Runner:
     def make_ready(self) -> None:
         """Have the model prepared for more rows. An interrupt waits: a state may change in place."""
         with held():
-            state = self.spec.prepare(self.record, self.state)
+            state = self.spec.prepare(self.record, self.state, self._ahead)
             if state is not self._state:
                 self._adopt(state)
             work = self.spec.work_beside(self._state)

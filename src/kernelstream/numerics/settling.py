@@ -14,6 +14,7 @@ import numpy as np
 from .compile import compiled
 from .elementary import sincos
 from .second_order import least_squares
+from .stepwise import Stepwise
 
 RIDGES = 0.01, 0.1, 1.0
 WIDTHS = 0.004, 40.0  # no width is tried beyond these
@@ -28,6 +29,7 @@ FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
+MANY = 1024  # rows to learn from, where a fit costs as much as all before
 ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
 
 
@@ -43,7 +45,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12, 64),
-    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14, 256),
+    "default": Size(((0, 512), (512, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14, 256),
     "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16, 256),
 }
 
@@ -110,11 +112,10 @@ def trending(columns: Columns, X: np.ndarray) -> np.ndarray:
 
 def directions(width: int, n: int, seed: int) -> np.ndarray:
     """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors."""
-    rng, parts = np.random.default_rng(seed), []
-    for _ in range(0, n, width):
-        turned = np.linalg.qr(rng.standard_normal((width, width)))[0]
-        parts.append(turned * np.sqrt(rng.chisquare(width, width)))
-    return np.concatenate(parts, axis=1)[:, :n]
+    rng, times = np.random.default_rng(seed), -(-n // width)
+    turned = np.linalg.qr(rng.standard_normal((times, width, width)))[0]
+    turned *= np.sqrt(rng.chisquare(width, (times, 1, width)))
+    return np.ascontiguousarray(turned.transpose(1, 0, 2).reshape(width, -1)[:, :n])
 
 
 def stretched(metric: np.ndarray, width: float, omega: np.ndarray, n_varying: int) -> np.ndarray:
@@ -133,10 +134,10 @@ def _sincos_rows(projected, z):
             z[i, j] *= c
 
 
-def lifted(V: np.ndarray, U: np.ndarray) -> np.ndarray:
-    """z of standardised rows."""
-    Z = np.empty((len(V), 2 * U.shape[1]), V.dtype)
-    _sincos_rows(V @ U.astype(V.dtype), Z)
+def lifted(projected: np.ndarray) -> np.ndarray:
+    """z of the rows VU."""
+    Z = np.empty((len(projected), 2 * projected.shape[1]), projected.dtype)
+    _sincos_rows(projected, Z)
     return Z
 
 
@@ -163,7 +164,7 @@ class Search:
         )
 
     def fit(self, metric: np.ndarray, width: float) -> Fit:
-        Z = lifted(self.V, self.map(metric, width))
+        Z = lifted(self.V @ self.map(metric, width))
         known, unseen, best = Z[: self.n_known], Z[self.n_known :], None
         if (self.root != 1).any():
             known = known * self.root
@@ -175,7 +176,7 @@ class Search:
         return best
 
     def map(self, metric: np.ndarray, width: float) -> np.ndarray:
-        return stretched(metric, width, self.omega, self.n_varying)
+        return stretched(metric, width, self.omega, self.n_varying).astype(self.V.dtype)
 
     def loss(self, scores: np.ndarray) -> float:
         """Of scores for the rows that judge."""
@@ -189,12 +190,16 @@ class Search:
             losses = np.maximum(0.0, 1.0 - (right - rival) / 2.0) ** 2
         return float(losses @ self.share)
 
-    def widened(self, best: Fit, factor: float) -> Fit:
+    def widened(self, best: Fit, factor: float) -> Stepwise[Fit]:
         """Narrower or wider for as long as it helps."""
         first = best.width
         for by in (factor, 1.0 / factor):
             width = first * by
-            while WIDTHS[0] < width < WIDTHS[1] and (new := self.fit(best.metric, width)).loss < best.loss:
+            while WIDTHS[0] < width < WIDTHS[1]:
+                yield
+                new = self.fit(best.metric, width)
+                if new.loss >= best.loss:
+                    break
                 best, width = new, width * by
             if best.width != first:
                 break
@@ -203,8 +208,7 @@ class Search:
     def learned_metric(self, kind: int, fit: Fit) -> np.ndarray:
         """M^(1/2) of trace d: of the gradients of fit's function at the newest of the rows learned from."""
         V, U = self.V[max(0, self.n_known - self.n_gradients) : self.n_known], self.map(fit.metric, fit.width)
-        U, half = U.astype(V.dtype), self.omega.shape[1]
-        Z = lifted(V, U)
+        Z, half = lifted(V @ U), self.omega.shape[1]
         M = np.zeros(U.shape[0] if kind == DIAGONAL else (len(U), len(U)))
         for w in fit.weights:
             slopes = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
@@ -217,15 +221,23 @@ class Search:
         values = np.maximum(values, 0.0) + LEAST * max(values.sum(), 1e-30) / d
         return np.asarray((vectors * np.sqrt(values * d / values.sum())) @ vectors.T)
 
-    def improved(self, kind: int, metric: np.ndarray, width: float) -> Fit:
-        """The best after some steps of the metric, each with the width that fits it."""
-        best = self.widened(self.fit(metric, width), 2.0)
+    def improved(self, kind: int, metric: np.ndarray, width: float) -> Stepwise[Fit]:
+        """The best after some steps of the metric: each with the width that fits it, or, of many rows, all with one,
+        and then the width that fits the last.
+        """
+        best = yield from self.widened(self.fit(metric, width), 2.0)
+        few = self.n_known < MANY
         for gain in GAINS:
-            new = self.widened(self.fit(self.learned_metric(kind, best), best.width), 2.0)
+            yield
+            new = self.fit(self.learned_metric(kind, best), best.width)
+            if few:
+                new = yield from self.widened(new, 2.0)
             if new.loss >= best.loss * gain:
                 break
             best = new
-        return best
+        if few or best.metric is metric:
+            return best
+        return (yield from self.widened(best, 2.0))
 
 
 class Metrics(NamedTuple):
@@ -257,20 +269,30 @@ def settling_row(t: int) -> int:
     return 0 if t < FIRST else min(LAST, 1 << (t.bit_length() - 1))
 
 
-def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: float) -> Metrics:
-    """What is best after N rows. Requires: N is a row at which things are settled, and not the first of them."""
+def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: float) -> Stepwise[Metrics]:
+    """What is best after N rows, found in steps of one fit.
+
+    Requires: N is a row at which things are settled, and not the first of them.
+    """
     d = len(columns.scale)
     if N < FIRST_METRIC:
         starts = [(metrics.diagonal, float(metrics.widths[DIAGONAL]))]
         if N < 64 or N == 128:
             starts = [(np.ones(d), width), (as_they_came(columns), width)]
-        fit = min((search.widened(search.fit(*start), 4.0) for start in starts), key=lambda fit: fit.loss)
+        fits = []
+        for start in starts:
+            fits.append((yield from search.widened(search.fit(*start), 4.0)))
+        fit = min(fits, key=lambda fit: fit.loss)
         return metrics._replace(diagonal=fit.metric, widths=np.array([fit.width, 0.0]), ridge=np.array(fit.ridge))
     begun = {DIAGONAL: metrics.diagonal, FULL: metrics.full}
     widths = metrics.widths
     if N == FIRST_METRIC and d <= WIDEST_FULL:
         begun[FULL], widths = np.diag(metrics.diagonal), np.repeat(widths[:1], 2)
-    found = {kind: search.improved(kind, begun[kind], float(widths[kind])) for kind in begun if widths[kind] > 0}
+    found = {}
+    for kind in begun:
+        if widths[kind] > 0:
+            yield
+            found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]))
     best = min(found, key=lambda kind: found[kind].loss)
     kept = [kind for kind, fit in found.items() if N < ONE_KIND or fit.loss <= WORSE * found[best].loss]
     return Metrics(

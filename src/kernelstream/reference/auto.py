@@ -80,7 +80,7 @@ class Model:
             self.plains = np.vstack([self.plains, self.plain])
         if t in 2 ** np.arange(3, 14):
             self.settle(t)
-            self.build_at, self.solve_at = t if t < 1024 else t + 128, math.inf
+            self.build_at, self.solve_at = t if t < 1024 else t + t // 8, math.inf
         if t == self.build_at:
             self.build(t)
         elif t == self.solve_at:
@@ -125,8 +125,8 @@ class Model:
     def settle(self, N):
         """Find a metric, a width and a ridge for it."""
         X, d = np.array(self.X), len(self.X[0])
-        self.found = self.columns(X)
-        V, Y = standardised(X, *self.found), self.all_outputs(*self.scale())
+        self.found = self.columns(X), self.scale()
+        V, Y = standardised(X, *self.found[0]), self.all_outputs(*self.found[1])
         gamma = getattr(self.spec.kernel, "gamma", "scale")
         first = 0.08 if gamma == "scale" else min(max(gamma * d, 0.01), 10.0)
         if N == 8:
@@ -152,7 +152,7 @@ class Model:
     def build(self, t):
         """Learn all rows anew with what was found."""
         X, N, L = np.array(self.X), 2 ** int(math.log2(t)), self.size.recent
-        self.standards, (self.center, self.unit) = self.found, self.scale()
+        self.standards, (self.center, self.unit) = self.found
         V, d, self.Y = standardised(X, *self.standards), X.shape[1], self.all_outputs(self.center, self.unit)
         self.D = [D for first, D in self.size.used if first <= N][-1]
         self.U = stretched(self.metric, self.width, self.omega(d, self.D // 2), self.d)
@@ -160,9 +160,9 @@ class Model:
         self.solve()
         plain = directions(d, L // 2, self.seed + 1)
         if N >= 64:
-            n = t - t // 4
+            n = N - N // 4
             low, high = np.quantile(X[:n], 0.01, axis=0), np.quantile(X[:n], 0.99, axis=0)
-            plain[np.mean((X[n:] < low) | (X[n:] > high), axis=0) > 0.5] = 0.0
+            plain[np.mean((X[n:N] < low) | (X[n:N] > high), axis=0) > 0.5] = 0.0
         self.P = stretched(np.ones(d), 0.3, plain, self.d)
         self.plains, self.ages, self.R = fourier(V, self.P), [np.zeros(0)] * 2, np.zeros((2, self.K, L))
         for first in range(0, t, 512):
@@ -268,12 +268,15 @@ class Compared:
 
     def improved(self, kind, metric, width):
         best = self.widened(self.fit(metric, width), 2.0)
+        few = np.count_nonzero(~self.judges) < 1024
         for gain in (1.02, 0.995, 0.995):
-            new = self.widened(self.fit(self.gradients(kind, *best[2:]), best[4]), 2.0)
+            new = self.fit(self.gradients(kind, *best[2:]), best[4])
+            if few:
+                new = self.widened(new, 2.0)
             if new[0] >= best[0] * gain:
                 break
             best = new
-        return best
+        return best if few or best[3] is metric else self.widened(best, 2.0)
 
     def loss(self, S, Y):
         if not self.classes:

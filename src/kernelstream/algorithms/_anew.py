@@ -1,0 +1,139 @@
+"""What `auto` settles after its first N rows, and what its parts learn of these rows anew: work in steps, which depends
+on nothing but those rows and on what was settled before.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine import Shape
+from ..numerics import recent as forgetting
+from ..numerics.parts import Given, learn_again
+from ..numerics.second_order import add_rows, solution
+from ..numerics.settling import (
+    FIRST,
+    LAST,
+    NEWEST,
+    SIZES,
+    Metrics,
+    Search,
+    columns_of,
+    directions,
+    lifted,
+    settle,
+    since,
+    standardised,
+    stretched,
+    trending,
+)
+from ..numerics.stepwise import Stepwise
+
+if TYPE_CHECKING:
+    from .auto import Auto, AutoRecord, AutoState, Kept
+
+BLOCK = 512  # rows that are learned together
+REFIT = 256  # newest rows that the fast parts learn; after the last settling all of them
+VALUES, TWO, SEVERAL = range(3)  # what is learned: numbers, or one of so many classes
+TRENDS = 64  # rows from which on it can be told whether a column has a trend
+
+
+def learned_anew(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int, last: int) -> Stepwise["Anew"]:
+    """What the first N rows come to; `last` is the row after which it is used."""
+    metrics = state.metrics if N == FIRST else (yield from found_metrics(spec, record, state, N))
+    yield
+    anew = Anew(spec, record, state, N, last, metrics)
+    yield from anew.learn(state.kept, 0, N)
+    return anew
+
+
+def found_metrics(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int) -> Stepwise[Metrics]:
+    """The metric, width and ridge that are best after N rows."""
+    d, dtype, seed = len(state.map), state.map.dtype, int(state.seed)
+    X, targets, share = state.kept.x[:N].astype(np.float64), state.kept.targets[:N], state.kept.weights[:N]
+    Y = outputs_of(record.task, targets, scale_of(record.task, targets), len(state.mean)).astype(dtype)
+    columns = columns_of(X)
+    first = max(0, N - NEWEST) // 3 * 3
+    omega = spec.omega(d, since(SIZES[spec.size].searched, N) // 2, seed)
+    V = standardised(columns, X[first:], dtype)
+    yield
+    search = Search(V, Y[first:], share[first:], omega, classes=record.task != VALUES)
+    return (yield from settle(search, state.metrics, columns, N, spec.first_width(d)))
+
+
+class Anew:
+    """A state with the map that was found, whose parts learn the kept rows from the first one on."""
+
+    def __init__(self, spec: "Auto", record: "AutoRecord", state: "AutoState", N: int, last: int, metrics: Metrics):
+        d, K, seed, dtype = len(state.map), len(state.mean), int(state.seed), state.map.dtype
+        X, targets = state.kept.x[:N].astype(np.float64), state.kept.targets[:N]
+        self.record, self.metrics, self.columns = record, metrics, columns_of(X)
+        self.scale = scale_of(record.task, targets)
+        self.refit = 0 if N == LAST else max(0, last - REFIT)
+        self.new = new = spec.empty(Shape(d, K, seed, dtype), N)
+        n_varying = int((self.columns.scale > 0).sum())
+        U = stretched(metrics.metric, metrics.width, spec.omega(d, new.map.shape[1], seed), n_varying)
+        P = directions(d, new.recent.map.shape[1], seed + 1)
+        if N >= TRENDS:
+            P[trending(self.columns, X)] = 0.0
+        new.map[...] = U
+        new.recent.map[...] = stretched(np.ones(d), forgetting.WIDTH, P, n_varying)
+        self.room = np.zeros((len(new.parts.b), K)), np.zeros(len(new.tables.pick), np.int32)
+
+    def learn(self, kept: "Kept", first: int, stop: int) -> Stepwise[None]:
+        for row in range(first, stop, BLOCK):
+            yield
+            self.learn_block(kept, row, min(stop, row + BLOCK))
+
+    def learn_block(self, kept: "Kept", first: int, stop: int) -> None:
+        new, some, dtype, task = self.new, slice(first, stop), self.new.map.dtype, self.record.task
+        V = standardised(self.columns, kept.x[some].astype(np.float64), dtype)
+        Y, share = outputs_of(task, kept.targets[some], self.scale, len(new.mean)), kept.weights[some]
+        heads = np.zeros((stop - first, len(new.weights)), dtype)
+        heads[:, : len(new.mean)] = Y
+        if task == VALUES:
+            heads[:, 1] = kept.errors[some] / self.scale[1]
+        projected = V @ new.map
+        Z, plain, root = lifted(projected), lifted(V @ new.recent.map), np.sqrt(share).astype(dtype)[:, None]
+        add_rows(new.sums, root * Z, root * heads)
+        forgetting.add(new.recent, root * plain, root * Y.astype(dtype))
+        n = stop - max(first, self.refit)
+        if n > 0:
+            given, rows = Given(new.weights, new.recent.weights), (Z[-n:], plain[-n:], projected[-n:])
+            learn_again(self.record.steps, given, new.parts, new.tables, rows, Y[-n:], share[-n:], *self.room)
+
+    def state(self, old: "AutoState") -> "AutoState":
+        """It, after the same rows as the old one."""
+        new, t, metrics, dtype = self.new, int(old.t), self.metrics, self.new.map.dtype
+        new.weights[...] = solution(new.sums, float(metrics.ridge), dtype.type)
+        for i in range(len(forgetting.RATES)):
+            forgetting.solve(new.recent, i)
+        for mine, theirs in zip(new.kept, old.kept, strict=True):
+            mine[: min(t, len(mine))] = theirs[: min(t, len(mine))]
+        T = metrics.metric
+        squares = np.where(self.columns.scale > 0, T**2 if T.ndim == 1 else (T * T).sum(axis=0), 0.0)
+        scale = np.array([*self.scale, *old.scale[2:]])
+        return new._replace(
+            columns=self.columns,
+            ridge=metrics.ridge.copy(),
+            parts=new.parts._replace(**{name: getattr(old.parts, name) for name in ("averages", "A", "b")}),
+            t=old.t,
+            mean=old.mean,
+            scale=scale,
+            noise=old.noise * [old.scale[1] / scale[1], 1.0],
+            link=old.link,
+            importances=squares / max(squares.sum(), 1e-300),
+            metrics=metrics,
+            shown=old.shown,
+        )
+
+
+def scale_of(task: int, targets: np.ndarray) -> tuple[float, float]:
+    """The center and the unit of a regression's targets."""
+    return (float(targets.mean()), float(targets.std()) + 1e-12) if task == VALUES else (0.0, 1.0)
+
+
+def outputs_of(task: int, targets: np.ndarray, scale: tuple[float, float], K: int) -> Any:
+    """(n, K): what each output is to say, +-1 or a standardised value."""
+    if task == SEVERAL:
+        return np.where(np.arange(K) == targets[:, None], 1.0, -1.0)
+    return ((targets - scale[0]) / scale[1])[:, None]
