@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kernelstream import ALGORITHMS
 
+from . import waits
 from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
@@ -27,6 +28,7 @@ def write_page(results: Results, path: Path) -> None:
         _data(results),
         grown(results, shown),
         far(results),
+        waits.section(results.records("auto-waits")),
         _two_cores(results),
         _small_things(results),
         _disturbed(results),

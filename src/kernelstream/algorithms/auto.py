@@ -21,12 +21,11 @@ each part as far as it can be trusted at the delay at hand.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..engine import Algorithm, Chunk, Common, Shape, common, evaluate, lift, remember, step
-from ..engine.ahead import Ahead
 from ..engine.state import Limits, copied, restored, split
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
@@ -74,6 +73,9 @@ from ..numerics.stepwise import all_steps
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._anew import SEVERAL, TWO, VALUES, learned_anew
+
+if TYPE_CHECKING:
+    from ..engine.ahead import Ahead
 
 N_GIVEN = 1 + len(RATES)
 N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
@@ -421,7 +423,7 @@ class Auto(Algorithm):
 
     # What is done after fixed rows.
 
-    def prepare(self, record: AutoRecord, state: AutoState, ahead: Ahead) -> AutoState:
+    def prepare(self, record: AutoRecord, state: AutoState, ahead: "Ahead") -> AutoState:
         t = int(state.t)
         if t < state.due[2]:
             return state
@@ -436,7 +438,7 @@ class Auto(Algorithm):
                     forgetting.solve(state.recent, t // (2 * PIECE) % len(RATES))
         return state
 
-    def settling(self, record: AutoRecord, state: AutoState, t: int, ahead: Ahead) -> AutoState:
+    def settling(self, record: AutoRecord, state: AutoState, t: int, ahead: "Ahead") -> AutoState:
         """The state after a row at which something is due, while rows are kept."""
         N, due, sums = settling_row(t), state.due, state.sums
         last = building_row(N)

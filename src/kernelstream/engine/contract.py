@@ -8,15 +8,17 @@ averaging, and a sample weight scales what a row tells instead of a step: they s
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..kernels import Gaussian, Kernel, Need
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
-from .ahead import Ahead
 from .state import Limits, compare_shapes, restored, split
+
+if TYPE_CHECKING:
+    from .ahead import Ahead
 
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
@@ -112,7 +114,7 @@ class Algorithm(Parameters):
         """Room for one run's intermediate results; nothing in it outlives a call."""
         raise NotImplementedError
 
-    def prepare(self, record: Any, state: Any, ahead: Ahead) -> Any:
+    def prepare(self, record: Any, state: Any, ahead: "Ahead") -> Any:
         """The state, made ready for more rows: called before each run and after each halt.
 
         ahead: where long work can be begun for a row to come. Ensures: what it does depends on the state alone, so that
