@@ -115,8 +115,8 @@ def section(records: list[Record]) -> str:
     text = (
         f"## Nothing set: `auto`\n\nUntil row {OVER:,} it looks for a metric; then all is settled. One thread by the "
         "processor's time, the better of two runs; two by the clock; how long a row waits by the clock, one call a "
-        "row, one thread. Wanted: 0.6 s; 40,000 rows/s; 60,000 at one output; 1.6 times that on two cores; 150 ms; 5 ms; "
-        "40 MB in 0.2 s.\n\n"
+        "row, one thread. Wanted: 0.6 s; 40,000 rows/s; 60,000 at one output; 1.6 times that on two cores; 150 ms; "
+        "5 ms; 40 MB in 0.2 s.\n\n"
     )
     return text + table(HEAD, rows) if rows else ""
 
