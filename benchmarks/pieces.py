@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from kernelstream.numerics.blas import add_products
 from kernelstream.numerics.lifts.fourier import SINCOS
 from kernelstream.numerics.memory import aligned
 from kernelstream.numerics.pairs import table
-from kernelstream.numerics.second_order import add_products, solved
+from kernelstream.numerics.second_order import solved
 
 from . import bare
 from .cases import Case, margins

@@ -7,8 +7,8 @@ the solution. Between steps rows go on to be added to the sums of newer rows.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
+from .blas import solve_lower
 from .second_order import Sums
 
 PANEL = 64  # columns of the factor that one step finds
@@ -40,8 +40,9 @@ def take_step(gradual: Gradual, sums: Sums, ridge: float, i: int) -> None:
     elif i < n_steps(len(sums.A)) - 1:
         _find_columns(gradual, sums.A, ridge, (i - 1) * PANEL)
     elif gradual.failed == 0:
-        half = solve_triangular(gradual.factor, gradual.b.T, lower=True, check_finite=False)
-        gradual.weights[...] = solve_triangular(gradual.factor, half, lower=True, trans=1, check_finite=False).T
+        gradual.weights[...] = gradual.b
+        solve_lower(gradual.factor, gradual.weights)
+        solve_lower(gradual.factor, gradual.weights, transposed=True)
 
 
 def _find_columns(gradual: Gradual, A: np.ndarray, ridge: float, lo: int) -> None:
@@ -55,4 +56,6 @@ def _find_columns(gradual: Gradual, A: np.ndarray, ridge: float, lo: int) -> Non
         gradual.failed[()] = 1
         return
     L[lo:hi, lo:hi] = corner
-    L[hi:, lo:hi] = solve_triangular(corner, block[n:].T, lower=True, check_finite=False).T
+    if hi < len(A):
+        solve_lower(corner, block[n:])
+        L[hi:, lo:hi] = block[n:]

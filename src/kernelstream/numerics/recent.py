@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .second_order import add_products, solved
+from .blas import add_products
+from .second_order import solved
 
 RATES = 0.999, 0.9998
 RIDGE = 0.1

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, ssyrk
-from scipy.linalg.lapack import dposv, sposv
 
+from .blas import add_products, solve_positive
 from .compile import inlined
 
 
@@ -87,12 +86,6 @@ def of_both(mine: Sums, theirs: Sums) -> Sums:
     return mine._replace(**{name: getattr(mine, name) + getattr(theirs, name) for name in ("A", "newer", "b", "total")})
 
 
-def add_products(sums: np.ndarray, Z: np.ndarray, fade: float = 1.0) -> None:
-    """sums = fade * sums + Z'Z, its lower triangle, in Z's precision. Requires: both lie row after row."""
-    syrk = ssyrk if Z.dtype == np.float32 else dsyrk
-    syrk(1.0, Z.T, beta=fade, c=sums.T, overwrite_c=1)
-
-
 def products(Z: np.ndarray) -> np.ndarray:
     """Z'Z, its lower triangle."""
     sums = np.zeros((Z.shape[1], Z.shape[1]), Z.dtype)
@@ -102,12 +95,10 @@ def products(Z: np.ndarray) -> np.ndarray:
 
 def solved(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D). Requires: the lower triangle of A (D, D); b is (K, D)."""
-    M = A.astype(dtype)
+    M, W = A.astype(dtype), np.array(b, dtype, order="C")
     M[np.diag_indices(len(M))] += dtype(ridge)
-    posv = sposv if dtype == np.float32 else dposv
-    _, x, failed = posv(M.T, b.T.astype(dtype), lower=0, overwrite_a=1)
-    if failed == 0:
-        return np.ascontiguousarray(x.T)
+    if solve_positive(M, W):
+        return W
     if dtype == np.float32:
         return solved(A, b, ridge).astype(dtype)
     return solved(A, b, 10.0 * ridge)

@@ -1,0 +1,61 @@
+"""Products and solutions in place equal NumPy's, and leave Python's lock to others."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from kernelstream.numerics.blas import add_products, solve_lower, solve_positive
+
+RNG = np.random.default_rng(0)
+DTYPES = (np.float32, np.float64)
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=100 * np.finfo(found.dtype).eps * np.abs(expected).max())
+
+
+@pytest.fixture(params=DTYPES)
+def Z(request):
+    """Rows that do not lie beside each other."""
+    return RNG.normal(size=(90, 40)).astype(request.param)[:, 8:32]
+
+
+def test_products_are_added_to_what_fades(Z):
+    sums = np.full((24, 24), 7, Z.dtype)
+    add_products(sums, Z, 0.5)
+    close(np.tril(sums), np.tril(3.5 + Z.T @ Z))
+    assert (sums[np.triu_indices(24, 1)] == 7).all(), "the other triangle is left alone"
+    before = sums.copy()
+    add_products(sums, Z[:1])
+    close(np.tril(sums), np.tril(before + np.outer(Z[0], Z[0])))
+
+
+def test_systems_are_solved_row_by_row(Z):
+    A, B = Z.T @ Z + np.eye(24, dtype=Z.dtype), RNG.normal(size=(3, 30)).astype(Z.dtype)
+    expected, L = np.linalg.solve(A, B[:, :24].T).T, np.linalg.cholesky(A)
+    found, rest = B.copy(), B[:, 24:].copy()
+    assert solve_positive(np.tril(A), found[:, :24])
+    close(found[:, :24], expected)
+    assert np.array_equal(found[:, 24:], rest)
+    found = B.copy()
+    solve_lower(L, found[:, :24])
+    close(found[:, :24], np.linalg.solve(L, B[:, :24].T).T)
+    solve_lower(L, found[:, :24], transposed=True)
+    close(found[:, :24], expected)
+
+
+def test_what_is_not_positive_definite_is_said(Z):
+    assert not solve_positive(-(Z.T @ Z), np.ones((1, 24), Z.dtype))
+
+
+def test_other_threads_go_on_meanwhile():
+    Z, sums = RNG.random((8192, 1024), np.float32), np.zeros((1024, 1024), np.float32)
+    work = threading.Thread(target=add_products, args=(sums, Z))
+    turns = 0
+    work.start()
+    while work.is_alive():
+        time.sleep(1e-3)
+        turns += 1
+    assert turns > 20
