@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blas import add_products
-from .second_order import solved
+from .second_order import products, solved
 
 RATES = 0.999, 0.9998
 RIDGE = 0.1
@@ -39,9 +38,9 @@ def no_recent(width: int, length: int, n_outputs: int, dtype: Any, piece: int) -
 def add(recent: Recent, Z: np.ndarray, Y: np.ndarray) -> None:
     """Rows go into the sums and older ones fade, in place: z and targets, both times the root of the row's weight."""
     b, total = Y.T @ Z, np.abs(Y[:, 0]) @ Z  # as in `second_order.add_rows`
+    A = products(Z)
     for i, rate in enumerate(RATES):
-        add_products(recent.A[i], Z, rate ** len(Z))
-        for sums, new in ((recent.b, b), (recent.total, total)):
+        for sums, new in ((recent.A, A), (recent.b, b), (recent.total, total)):
             sums[i] *= rate ** len(Z)
             sums[i] += new
 
