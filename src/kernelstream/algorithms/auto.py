@@ -9,7 +9,8 @@
 
 The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
 (`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
-them, the stack goes on. After that the ridge's system is solved when rows have grown by a quarter, a little after each
+them, the stack goes on (`_anew`). From row 1,024 on that is begun beside the stream, and used an eighth of the rows
+later. After the last the ridge's system is solved when rows have grown by a quarter, a little after each
 piece of rows (`numerics.gradual`), beside the stream where there is a second core. From row 16,384 on one of two rows,
 from row 131,072 on one of four, goes into it and counts for all: beyond some rows a feature more tell hardly anything
 new, and the product is what a row costs. All of this happens at fixed rows, so that the cut of a stream changes no bit.
@@ -82,7 +83,7 @@ N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
 STAGED = 1024  # from this settling on a map is used an eighth of the rows later: it is searched for beside them
-STEPS = 30  # of that work are taken at pieces of these rows, where there is no helper for it; the others with the last
+STEPS = 36  # of that work are taken at pieces of these rows, where there is no helper for it; the others with the last
 EARLY, GROWTH, LONGEST = 8, 4, 16_384  # the ridge is solved when rows have grown by 1/8, from STAGED on by 1/4
 THINNED = 16_384, 131_072  # from these rows on one of two, then one of four, goes into the sums
 NEVER = 1 << 52

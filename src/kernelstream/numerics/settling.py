@@ -29,7 +29,6 @@ FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
-MANY = 1024  # rows to learn from, where a fit costs as much as all before
 ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
 
 
@@ -222,22 +221,15 @@ class Search:
         return np.asarray((vectors * np.sqrt(values * d / values.sum())) @ vectors.T)
 
     def improved(self, kind: int, metric: np.ndarray, width: float) -> Stepwise[Fit]:
-        """The best after some steps of the metric: each with the width that fits it, or, of many rows, all with one,
-        and then the width that fits the last.
-        """
+        """The best after some steps of the metric, each with the width that fits it."""
         best = yield from self.widened(self.fit(metric, width), 2.0)
-        few = self.n_known < MANY
         for gain in GAINS:
             yield
-            new = self.fit(self.learned_metric(kind, best), best.width)
-            if few:
-                new = yield from self.widened(new, 2.0)
+            new = yield from self.widened(self.fit(self.learned_metric(kind, best), best.width), 2.0)
             if new.loss >= best.loss * gain:
                 break
             best = new
-        if few or best.metric is metric:
-            return best
-        return (yield from self.widened(best, 2.0))
+        return best
 
 
 class Metrics(NamedTuple):

@@ -268,15 +268,12 @@ class Compared:
 
     def improved(self, kind, metric, width):
         best = self.widened(self.fit(metric, width), 2.0)
-        few = np.count_nonzero(~self.judges) < 1024
         for gain in (1.02, 0.995, 0.995):
-            new = self.fit(self.gradients(kind, *best[2:]), best[4])
-            if few:
-                new = self.widened(new, 2.0)
+            new = self.widened(self.fit(self.gradients(kind, *best[2:]), best[4]), 2.0)
             if new[0] >= best[0] * gain:
                 break
             best = new
-        return best if few or best[3] is metric else self.widened(best, 2.0)
+        return best
 
     def loss(self, S, Y):
         if not self.classes:
