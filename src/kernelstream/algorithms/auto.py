@@ -10,10 +10,10 @@
 The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
 (`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
 them, the stack goes on (`_anew`). From row 1,024 on that is begun beside the stream, and used an eighth of the rows
-later. After the last the ridge's system is solved when rows have grown by a quarter, a little after each
-piece of rows (`numerics.gradual`), beside the stream where there is a second core. From row 16,384 on one of two rows,
-from row 131,072 on one of four, goes into it and counts for all: beyond some rows a feature more tell hardly anything
-new, and the product is what a row costs. All of this happens at fixed rows, so that the cut of a stream changes no bit.
+later (`engine.ahead`). After the last settling the ridge's system is solved when rows have grown by a quarter, a little
+after each piece of rows (`numerics.gradual`). From row 16,384 on one of two rows, from row 131,072 on one of four, goes
+into it and counts for all: beyond some rows a feature more tell hardly anything new, and the product is what a row
+costs. All of this happens at fixed rows, so that the cut of a stream changes no bit.
 
 Where labels come late the stack learns from what was said of a row when it was shown (`numerics.shown`): so it trusts
 each part as far as it can be trusted at the delay at hand.
