@@ -7,6 +7,7 @@ kept as one factor), nor is storing a point.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from .cases import Case
@@ -58,9 +59,23 @@ SUMS = (
     Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
 )
 
+
+def of_parts(case: Case) -> Bare:
+    """The floors of the parts, each with its own settings."""
+    parts = [replace(case, learner=part.name, parameters=part.get_params(deep=False)) for part in case.spec.parts]
+    pieces = [piece.build(part) for part in parts for piece in FLOORS[part.learner]]
+
+    def run() -> None:
+        for piece in pieces:
+            piece()
+
+    return run
+
+
 FLOORS: dict[str, tuple[Piece, ...]] = {
     "auto": SUMS,
     "ridge": SUMS,
+    "stack": (Piece("the floors of its parts", of_parts),),
     "fogd": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy (or two)", fourier),
     ),

@@ -16,6 +16,7 @@ import numpy as np
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
 from kernelstream.engine.state import ModelFileError
 from kernelstream.kernels import Gaussian
+from kernelstream.laws.examples import adjusted
 
 SIZES = {"budget": 4, "rank": 2, "n_components": 3, "batch_size": 3}
 TASKS = {"binary": Binary([0, 1]), "multiclass": Multiclass(range(3)), "regression": Regression()}
@@ -34,10 +35,10 @@ def labels(task, y):
 
 def learners():
     """Every learner on every task that it does, with budgets that a few rows fill."""
-    for name, spec in ALGORITHMS.items():
+    for name in ALGORITHMS:
         if name == "auto":
             continue
-        spec = make(name, kernel=Gaussian(0.3), **{k: v for k, v in SIZES.items() if hasattr(spec, k)})
+        spec = adjusted(make(name, kernel=Gaussian(0.3)), **SIZES)
         for task in spec.tasks:
             yield name, task, spec
 

@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from kernelstream import ALGORITHMS, FOGD, NOGD, OGD, Binary, Learner, Multiclass, Perceptron, Regression, Ridge, laws
+from kernelstream import (
+    ALGORITHMS,
+    FOGD,
+    NOGD,
+    OGD,
+    Binary,
+    Learner,
+    Multiclass,
+    Perceptron,
+    Regression,
+    Ridge,
+    Stack,
+    laws,
+)
 from kernelstream import algorithms as table
 from kernelstream.algorithms import _expansion
 from kernelstream.algorithms._skeleton import Skeleton
@@ -28,6 +41,9 @@ SPECS = {
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
+    "stack, adahedge": Stack(combine="adahedge", bound=0.8),
+    "stack, squint": Stack(combine="squint", bound=0.8, parts=(FOGD(), Ridge(solve="exact"))),
+    "stack, boa": Stack(combine="boa", bound=0.8, parts=(OGD(), Perceptron())),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
 from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Linear, Polynomial
+from kernelstream.laws.examples import adjusted
 
 ROWS = np.random.default_rng(0).normal(size=(300, 3))
 SIGNS = (ROWS[:, 0] > 0).astype(int)
@@ -24,8 +26,7 @@ SIZES = {"budget": 4, "rank": 2, "n_components": 3, "leaving": 2}
 
 
 def small(name, **parameters):
-    sizes = {key: value for key, value in SIZES.items() if hasattr(ALGORITHMS[name], key)}
-    return make(name, kernel=Gaussian(0.3), **{**sizes, **parameters})
+    return replace(adjusted(make(name, kernel=Gaussian(0.3)), **SIZES), **parameters)
 
 
 def run(script, interpreted=True, timeout=600):

@@ -19,7 +19,7 @@ from kernelstream.numerics.rows import Row, dense_row
 from kernelstream.tasks import BINARY
 
 WIDTH = 160
-POINTS = [name for name in ALGORITHMS if name not in ("auto", "ridge", "fogd", "rrf")]
+POINTS = [name for name in ALGORITHMS if name not in ("auto", "ridge", "stack", "fogd", "rrf")]
 
 
 def mixed_rows(n, width=WIDTH, seed=3):

@@ -27,6 +27,7 @@ from .algorithms import (
     Perceptron,
     Projectron,
     Ridge,
+    Stack,
     make,
 )
 from .learner import Learner
@@ -67,6 +68,7 @@ __all__ = [
     "Projectron",
     "Regression",
     "Ridge",
+    "Stack",
     "load",
     "make",
 ]

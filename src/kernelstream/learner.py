@@ -192,9 +192,8 @@ class Learner:
 
         A small learner of the same kind fills its budget and is thrown away: no learning time is spent on it.
         """
-        small: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(self.algorithm, name)}
         labels = self.task.classes[:2] if isinstance(self.task, Classification) else np.array([-1.0, 1.0])
-        twin = Learner(replace(self.algorithm, **small), self.task, dtype=self.dtype)
+        twin = Learner(_small(self.algorithm), self.task, dtype=self.dtype)
         # Steps that are too long for these rows may be right for the real ones.
         with contextlib.suppress(FloatingPointError):
             rows = np.arange(1.0, 10.0)[:, None]
@@ -380,7 +379,8 @@ class Learner:
             rows, shown = inputs.features.learn_beside(matrix, ahead)
             scaled, offsets, units = inputs.targets.learn_targets(targets)
             examples = self._examples(self._known(*to_block(rows, self.dtype)), scaled, weights)
-            runner.spec.kernel.require_values(examples.block, self.dtype)
+            for kernel in runner.spec.kernels:
+                kernel.require_values(examples.block, self.dtype)
             late = np.zeros_like(examples.scores[: shown.shape[0]])
             beside = (self._known(*to_block(shown, self.dtype)), late) if len(late) else None
             losses = examples.losses
@@ -786,6 +786,14 @@ class Learner:
             return cls.from_parts(header, arrays), header
         except Exception as error:  # whatever a part stumbles over, it is the file's
             raise files.damaged(path, error) from None
+
+
+def _small(spec: Any) -> Any:
+    """The spec, and its parts, with sizes that are reached within a few rows."""
+    sizes: dict[str, Any] = {name: size for name, size in _SMALL.items() if hasattr(spec, name)}
+    if hasattr(spec, "parts"):
+        sizes["parts"] = tuple(_small(part) for part in spec.parts)
+    return replace(spec, **sizes)
 
 
 def _with_later_classes(parts: Sequence[np.ndarray], tasks: Sequence[Any]) -> np.ndarray:

@@ -47,12 +47,15 @@ class Parameters:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             params[field.name] = value
-            if deep and isinstance(value, Parameters):
-                params.update({f"{field.name}__{k}": v for k, v in value.get_params().items()})
+            if deep:
+                for prefix, part in _inside(field.name, value):
+                    params.update({f"{prefix}__{k}": v for k, v in part.get_params().items()})
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters by name; ``outer__inner`` reaches into a nested spec. All or nothing."""
+        """Change parameters by name; ``outer__inner`` reaches into a nested spec, ``outer__0__inner`` into the first of
+        several. All or nothing.
+        """
         changed = dict(self.get_params(deep=False))
         nested: dict[str, dict[str, Any]] = {}
         for name, value in params.items():
@@ -65,9 +68,13 @@ class Parameters:
                 changed[outer] = value
         for outer, inner_params in nested.items():
             part = copy.deepcopy(changed[outer])
-            if not isinstance(part, Parameters):
+            if isinstance(part, tuple):
+                _set_in(outer, part, inner_params)
+            elif isinstance(part, Parameters):
+                part.set_params(**inner_params)
+            else:
                 raise ValueError(f"{outer}={part!r} of {type(self).__name__} has no parameters of its own.")
-            changed[outer] = part.set_params(**inner_params)
+            changed[outer] = part
         self.__dict__.update(type(self)(**changed).__dict__)
         return self
 
@@ -77,14 +84,34 @@ class Parameters:
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, Parameters):
                 value = value.to_json()
+            elif isinstance(value, tuple):
+                value = [part.to_json() for part in value]
             elif isinstance(value, numbers.Real):
                 value = "inf" if math.isinf(value) else getattr(value, "item", lambda v=value: v)()
             written[name] = value
         return written
 
 
+def _inside(name: str, value: Any) -> list[tuple[str, Parameters]]:
+    """The specs that a parameter's value is, with their names."""
+    if isinstance(value, tuple):
+        return [(f"{name}__{i}", part) for i, part in enumerate(value)]
+    return [(name, value)] if isinstance(value, Parameters) else []
+
+
+def _set_in(name: str, parts: tuple[Parameters, ...], params: dict[str, Any]) -> None:
+    """Change parameters of some of several specs."""
+    for inner, value in params.items():
+        place, _, rest = inner.partition("__")
+        if not (place.isdecimal() and int(place) < len(parts) and rest):
+            raise ValueError(f"{name} has {len(parts)} parts, 0 to {len(parts) - 1}, and no {inner!r}.")
+        parts[int(place)].set_params(**{rest: value})
+
+
 def from_json(written: Any) -> Any:
     """The object that `Parameters.to_json` described. Runs no code but the constructors of known classes."""
+    if isinstance(written, list):
+        return tuple(from_json(part) for part in written)
     if not isinstance(written, dict):
         return math.inf if written == "inf" else written
     fields = dict(written)

@@ -27,6 +27,7 @@ from .projectron import Projectron
 from .rbp import RBP
 from .ridge import Ridge
 from .rrf import RRF
+from .stack import Stack
 from .tvm import TVM
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Perceptron",
     "Projectron",
     "Ridge",
+    "Stack",
     "as_algorithm",
     "make",
 ]
@@ -63,6 +65,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     for spec in (
         Auto(),
         Ridge(),
+        Stack(),
         FOGD(),
         NOGD(),
         RRF(),

@@ -16,7 +16,10 @@ def inspect(
     model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote.")],
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw what can be drawn: the surface of two features, widths, images."),
+        typer.Option(
+            metavar="DIR",
+            help="Draw what can be drawn: two features, importances, a stack's weights, images.",
+        ),
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(metavar="HxW", help="The points are images of this height and width.")
@@ -31,17 +34,21 @@ def inspect(
         shape = None if image_shape is None else _shape(image_shape)
         if shape is not None and output is None:
             raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
-        learner = Learner.load(model)
-        facts = describe(learner)
+        learner, header = Learner.load_with_header(model)
+        names = header.get("feature_names")
+        facts = describe(learner, names)
         if as_json:
             typer.echo(json.dumps(facts, indent=2))
         else:
             Console().print(facts_table(str(model), facts))
         if output is not None:
-            written = write_inspection(output, learner, image_shape=shape)
+            written = write_inspection(output, learner, image_shape=shape, names=names)
             say(Console(stderr=True), *(f"wrote {path}" for path in written))
             if not written:
-                say(Console(stderr=True), "there is nothing to draw: two features, RRF's widths or images are drawn")
+                say(
+                    Console(stderr=True),
+                    "there is nothing to draw: a surface, importances, weights, widths or images are",
+                )
 
 
 def _shape(text: str) -> tuple[int, int]:

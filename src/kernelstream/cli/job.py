@@ -14,6 +14,7 @@ from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import Model, OwnModel
 from ..evaluate.run import Run, Trace, follow
 from ..learner import Learner, OnlineLearner
+from ..report.inside import inside
 from ..report.live import ProgressLine
 from ..sources import LabelledBlock, ReadAhead, Shuffled, Source
 from ..sources.survey import Survey
@@ -158,7 +159,7 @@ class Job:
         """Write the model, if it has learned anything."""
         for model in self.models:
             if path is not None and isinstance(model, OwnModel) and model.learner.n_seen > 0:
-                model.learner.save(path, encoding=self.file.encoding)
+                model.learner.save(path, encoding=self.file.encoding, feature_names=self.file.feature_names)
 
     def _look(self, order: Any) -> tuple[Survey, Source]:
         self._found, self._looking_ahead_seconds, rows = looked(
@@ -190,6 +191,11 @@ class Job:
             looking_ahead_seconds=self._looking_ahead_seconds,
             skipped=self.file.skipped,
             notices=self.file.notices,
+            insides={
+                model.name: inside(model.learner, self.file.feature_names)
+                for model in self.models
+                if isinstance(model, OwnModel) and model.learner.n_seen > 0
+            },
             **judged,
         )
 

@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from ..engine import disk
 from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
 from ..report import words
+from ..report.inside import Inside, in_words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.survey import Survey
 from . import options as o
@@ -31,7 +32,7 @@ class Outcome:
 
     found: None when it was interrupted before it was known. looking_ahead_seconds: None when a run was resumed.
     test, passes: the rows it was judged by instead of its own, after how many passes.
-    saved: where the model is.
+    saved: where the model is. insides: what is in the models, by their names.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Outcome:
     test: str | None = None
     passes: int = 1
     saved: Path | None = None
+    insides: dict[str, Inside] = field(default_factory=dict)
 
     @property
     def learners(self) -> list[str]:
@@ -86,6 +88,12 @@ def _table(request: Request, outcome: Outcome) -> Table:
         notes["looking ahead"] = words.seconds(outcome.looking_ahead_seconds)
     if outcome.skipped > 0:
         notes["rows skipped"] = words.count(outcome.skipped)
+    shown = outcome.insides.get(trace.algorithm)
+    if shown is not None and shown.features:
+        notes["features that matter"] = in_words(shown.features)
+    if shown is not None and len(shown.moments):
+        last = zip(shown.parts, shown.moments[-1, 1:], strict=True)
+        notes["weights"] = ", ".join(f"{part} {weight:.3g}" for part, weight in last)
     if outcome.saved is not None:
         notes["model"] = str(outcome.saved)
     return run_table(trace, notes, interrupted=outcome.interrupted)
@@ -123,7 +131,9 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     if outcome.test is not None:
         lead = f"Learned from {request.data}, judged by {outcome.test}."
     title = f"{names[0] if len(names) == 1 else f'{len(names)} learners'} on {outcome.source}"
-    write_page(path, outcome.traces, title=title, lead=lead, facts=facts, notes=outcome.notices)
+    write_page(
+        path, outcome.traces, title=title, lead=lead, facts=facts, notes=outcome.notices, insides=outcome.insides
+    )
 
 
 def _write(place: str, text: str) -> None:

@@ -21,6 +21,11 @@ class Ahead:
         self._work: Stepwise[Any] | None = None
         self._done: tuple[Any] | None = None
         self._helper: Future[Any] | None = None
+        self._parts: dict[int, Ahead] = {}
+
+    def part(self, i: int) -> "Ahead":
+        """For the i-th part of a model, which has work of its own."""
+        return self._parts.setdefault(i, Ahead(beside=self.beside))
 
     def begin(self, work: Stepwise[Any]) -> None:
         self._work, self._done = work, None

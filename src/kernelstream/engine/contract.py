@@ -88,6 +88,11 @@ class Algorithm(Parameters):
             need.check(self.kernel)
 
     @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Those that it computes with."""
+        return (self.kernel,)
+
+    @property
     def depends_on_data(self) -> bool:
         """Whether `settle` needs rows: then the first ones are kept until they are enough (`Opening`)."""
         return self.kernel.depends_on_data
@@ -102,8 +107,9 @@ class Algorithm(Parameters):
 
     def lowered(self, task: str, dtype: Any) -> Any:
         """`lower`, for a kernel whose numbers are finite in this precision; ValueError where they are not."""
-        if not self.kernel.depends_on_data:  # a learner may settle its kernel's width as a part of its state
-            self.kernel.require_finite(dtype)
+        for kernel in self.kernels:
+            if not kernel.depends_on_data:  # a learner may settle its kernel's width as a part of its state
+                kernel.require_finite(dtype)
         return self.lower(task, dtype)
 
     def init(self, shape: Shape) -> Any:

@@ -37,7 +37,7 @@ class Single:
         self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1
         learn_rows(*self._learning[:-3], 0, 0, BOTH)
         score_rows(*self._scoring[:-2], 0, 0)
-        self._block, self._kernel = block, runner.spec.kernel
+        self._block, self._products = block, [one for one in runner.spec.kernels if one.metric == DOT]
         self._safe = 0.0  # rows of kernels of products are safe to learn from up to this square
         self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)
 
@@ -49,10 +49,11 @@ class Single:
 
     def learn(self) -> int:
         """Predict, then learn, the row; what `learn_rows` returns."""
-        if self._kernel.metric == DOT:
+        if self._products:
             square = float(np.dot(self.values, self.values))
             if not square <= self._safe:
-                self._kernel.require_values(self._block, self.values.dtype)
+                for kernel in self._products:
+                    kernel.require_values(self._block, self.values.dtype)
                 self._safe = square
         return self._learn(*self._learning)
 

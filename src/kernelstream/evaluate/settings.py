@@ -37,7 +37,11 @@ def flat(spec: Parameters) -> dict[str, Any]:
     """The settings that make a spec: ``{"kernel": "gaussian", "kernel.gamma": 0.5, "n_components": 400, ...}``."""
     settings: dict[str, Any] = {}
     for name, value in spec.get_params(deep=False).items():
-        if isinstance(value, Parameters):
+        if isinstance(value, tuple):
+            settings[name] = ",".join(part.name for part in value)
+            for i, part in enumerate(value):
+                settings.update({f"{name}.{i}.{inner}": setting for inner, setting in flat(part).items()})
+        elif isinstance(value, Parameters):
             settings[name] = _called(name, value)
             settings.update({f"{name}.{inner}": setting for inner, setting in flat(value).items()})
         else:
@@ -75,7 +79,9 @@ def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
             raise ValueError(f"{called} has no parameter {name!r}; {has}.")
         branches = {inner: value for inner, value in branch.items() if inner}
         value = _part(name, branch.get("", default := getattr(spec, name, None)), default)
-        if branches:
+        if branches and isinstance(value, tuple):
+            value = _changed_parts(name, value, branches)
+        elif branches:
             family = FAMILIES.get(name, {})
             if isinstance(value, str) and value in family:
                 value = family[value]()
@@ -87,8 +93,21 @@ def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
     return dataclasses.replace(spec, **values)
 
 
+def _changed_parts(name: str, parts: tuple[Any, ...], branches: dict[str, Any]) -> tuple[Any, ...]:
+    """Several specs with the values of trees, which go by their places."""
+    known = [str(i) for i in range(len(parts))]
+    strange = next((place for place in branches if place not in known), None)
+    if strange is not None:
+        raise ValueError(f"{name} has no part {strange!r}; it has {', '.join(known)}, as in {name}.0.kernel.gamma=0.1.")
+    return tuple(_changed(part, f"{name}.{i}", branches.get(str(i), {})) for i, part in enumerate(parts))
+
+
 def _part(name: str, value: Any, default: Any) -> Any:
-    """What a value of a parameter stands for: a word may name a kernel or a schedule; losses go by their words."""
+    """What a value of a parameter stands for: a word may name a kernel or a schedule, words with commas several
+    learners; losses go by their words.
+    """
+    if name == "parts" and isinstance(value, str):
+        return tuple(make(word.strip()) for word in value.split(","))
     if value == default or not (name == "kernel" or (name == "learning_rate" and isinstance(value, str))):
         return value
     if value not in FAMILIES[name]:

@@ -47,10 +47,16 @@ class Case:
 
     def unregularized(self) -> "Case":
         """Without the shrinking that every round brings, where the algorithm can do without it."""
-        try:
-            return self.adjusted(regularization=0.0)
-        except ValueError:
-            return self
+        return replace(self, spec=_unregularized(self.spec))
+
+
+def _unregularized(spec: Any) -> Any:
+    if hasattr(spec, "parts"):
+        return replace(spec, parts=tuple(map(_unregularized, spec.parts)))
+    try:
+        return adjusted(spec, regularization=0.0)
+    except ValueError:
+        return spec
 
 
 def cases(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
@@ -61,7 +67,8 @@ def cases(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
         # Long steps on an unbounded kernel diverge: k(x, x) is about 1 for the others.
         rate = 0.05 if kernel.metric == DOT else 0.3
         # Without a learning rate of its own an algorithm steps by 1 / regularization.
-        shrinkage = 0.01 if hasattr(spec, "learning_rate") else 1.0 / rate
+        stepping = any(hasattr(one, "learning_rate") for one in (spec, *getattr(spec, "parts", ())))
+        shrinkage = 0.01 if stepping else 1.0 / rate
         try:
             small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **SMALL)
         except ValueError:  # an algorithm refuses a kernel that lacks what it needs

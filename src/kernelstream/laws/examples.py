@@ -31,9 +31,12 @@ def example_kernels() -> list[Kernel]:
 
 
 def adjusted(spec: Any, **values: Any) -> Any:
-    """The spec with those of the values for which it has a parameter."""
+    """The spec with those of the values for which it, or one of its parts, has a parameter."""
     names = {field.name for field in fields(spec)}
-    return replace(spec, **{name: value for name, value in values.items() if name in names})
+    taken = {name: value for name, value in values.items() if name in names}
+    if "parts" in names:
+        taken["parts"] = tuple(adjusted(part, **values) for part in spec.parts)
+    return replace(spec, **taken)
 
 
 class Stream(NamedTuple):

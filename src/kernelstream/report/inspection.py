@@ -1,7 +1,7 @@
 """What is in a model: in words, and as pictures where it can be drawn."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from ..evaluate.settings import flat
 from ..learner import Learner
 from ..tasks import Classification, Multiclass
 from . import words
-from .plots import LIGHT, styled, write_importances, write_png, write_widths
+from .inside import in_words, inside
+from .plots import LIGHT, styled, write_importances, write_png, write_weights, write_widths
 
 _GRID = 300  # points of a decision surface along each side
 _MARGIN = 0.15
@@ -25,8 +26,10 @@ _DEVIATIONS = 3.0
 _MOST_CLASSES = 10  # named in words
 
 
-def describe(learner: Learner) -> dict[str, str]:
-    """What is in a model, by name: what was asked for and settled, what was seen, how large it is, what it shows."""
+def describe(learner: Learner, names: Sequence[str] | None = None) -> dict[str, str]:
+    """What is in a model, by name: what was asked for and settled, what was seen, how large it is, what it shows.
+    names: of the features.
+    """
     spec = learner.algorithm if learner.settled is None else learner.settled
     lines = {
         "algorithm": learner.algorithm.name,
@@ -44,13 +47,26 @@ def describe(learner: Learner) -> dict[str, str]:
         "seed": str(learner.seed),
         "scaling": learner.inputs.features.kind,
     }
-    return lines | {name: _summary(value) for name, value in learner.attributes.items()}
+    lines |= {name: _summary(value) for name, value in learner.attributes.items()}
+    shown = inside(learner, names)
+    if shown.features:
+        lines["feature_importances"] = in_words(shown.features)
+    if len(shown.moments):
+        last = zip(shown.parts, shown.moments[-1, 1:], strict=True)
+        lines["weights"] = ", ".join(f"{part} {weight:.3g}" for part, weight in last)
+    return lines
 
 
-def write_inspection(directory: Path, learner: Learner, *, image_shape: tuple[int, int] | None = None) -> list[Path]:
+def write_inspection(
+    directory: Path,
+    learner: Learner,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    names: Sequence[str] | None = None,
+) -> list[Path]:
     """Draw what can be drawn of a model, as PNG files: ``surface.png`` (two features), ``widths.png`` (learned widths),
-    ``importances.png`` (shares of a learned metric), ``points.png`` (points that are images of `image_shape`, height
-    and width; squares are recognised).
+    ``importances.png`` (shares of a learned metric), ``weights.png`` (of a stack's parts, over time), ``points.png``
+    (points that are images of `image_shape`, height and width; squares are recognised). names: of the features.
 
     All in the units of the data before scaling. The files written are returned; there may be none.
     """
@@ -69,10 +85,14 @@ def write_inspection(directory: Path, learner: Learner, *, image_shape: tuple[in
         write_surface(written[-1], learner, None if points is None else _unscaled(learner, points))
     if "widths" in shown:
         written.append(directory / "widths.png")
-        write_widths(written[-1], shown["widths"])
+        write_widths(written[-1], shown["widths"], names)
     if "feature_importances" in shown:
         written.append(directory / "importances.png")
-        write_importances(written[-1], shown["feature_importances"])
+        write_importances(written[-1], shown["feature_importances"], names)
+    if "weights_over_time" in shown:
+        known = inside(learner)
+        written.append(directory / "weights.png")
+        write_weights(written[-1], known.moments, known.parts)
     shape = image_shape or _image_shape(learner.width)
     if shape is not None and points is not None:
         written.append(directory / "points.png")

@@ -2,14 +2,28 @@
 
 import base64
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
-from .plots import DARK, DASHES, LIGHT, NARROW, PROMINENT, WIDE, Ink, course_svg, curve_svg, curve_title
+from .inside import MOST, Inside
+from .plots import (
+    DARK,
+    DASHES,
+    LIGHT,
+    NARROW,
+    PROMINENT,
+    WIDE,
+    Ink,
+    course_svg,
+    curve_svg,
+    curve_title,
+    features_svg,
+    weights_svg,
+)
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Run, best, by_source, metric_names
 from .scatter import scatter_svg, scatter_title
 from .style import STYLE
@@ -51,8 +65,10 @@ def write_page(
     lead: str,
     facts: dict[str, str],
     notes: Sequence[str] = (),
+    insides: Mapping[str, Inside] | None = None,
 ) -> None:
-    """Write the page. `lead` is a sentence or two under the title, `facts` say what was run, `notes` what to know.
+    """Write the page. `lead` is a sentence or two under the title, `facts` say what was run, `notes` what to know,
+    `insides` what is in the models of algorithms.
 
     Runs of one algorithm that differ in the seed only are shown as one, with mean and standard deviation.
     """
@@ -67,7 +83,7 @@ def write_page(
         facts=_definitions(facts),
         notes=_list("notes", [escape(note) for note in notes]),
         overview=_overview(groups) if len(groups) > 1 else "",
-        sections="\n".join(_section(source, group) for source, group in groups.items()),
+        sections="\n".join(_section(source, group, insides or {}) for source, group in groups.items()),
         parameters="\n".join(_parameters(source, group, len(groups) > 1) for source, group in groups.items()),
     )
     disk.write_text(path, page)
@@ -111,11 +127,12 @@ def _overview(groups: dict[str, list[Run]]) -> str:
     return f'<h2>Results</h2><div class="overview">{table}</div>'
 
 
-def _section(source: str, group: list[Run]) -> str:
+def _section(source: str, group: list[Run], insides: Mapping[str, Inside]) -> str:
     parts = [f"<h2>{escape(source)}</h2>", f"<p>{escape(_what_ran(group))}</p>", _results(group)]
     if len(group) > 1:
         parts.append(_list("legend", [_key(run) + escape(run.label) for run in group]))
-    parts.append(f'<div class="panels">{_figures(source, group)}</div>')
+    shown = "\n".join(_inside(run, insides[run.trace.algorithm]) for run in group if run.trace.algorithm in insides)
+    parts.append(f'<div class="panels">{_figures(source, group)}\n{shown}</div>')
     return "\n".join(parts)
 
 
@@ -206,6 +223,31 @@ def _course(source: str, run: Run) -> str:
         lambda ink, size: course_svg(run, ink, size),
         narrow=NARROW,
     )
+
+
+def _inside(run: Run, shown: Inside) -> str:
+    """What is in a run's model, where that is known."""
+    figures, features = [], shown.features[:MOST]
+    if features:
+        title, rest = f"Features that matter to {run.label}", len(shown.features) - len(features)
+        about = "Shares of the metric that was learned."
+        if rest > 0:
+            about += f" {words.count(rest)} more have smaller ones."
+        alt = f"{title}: {', '.join(f'{name} {100 * share:.1f} %' for name, share in features)}."
+        figures.append(_figure(title, about, alt, lambda ink, size: features_svg(features, ink, size), narrow=NARROW))
+    if len(shown.moments):
+        title, last = f"Weights of the parts of {run.label}", zip(shown.parts, shown.moments[-1, 1:], strict=True)
+        about, alt = "How far each is trusted.", f"{title}. At the end {', '.join(f'{p} {w:.2f}' for p, w in last)}."
+        figures.append(
+            _figure(
+                title,
+                about,
+                alt,
+                lambda ink, size: weights_svg(shown.moments, shown.parts, ink, size),
+                narrow=NARROW,
+            )
+        )
+    return "\n".join(figures)
 
 
 def _figure(

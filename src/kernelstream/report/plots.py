@@ -16,6 +16,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocat
 from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
+from .inside import SMALLEST, Share, name_of
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
 
 
@@ -118,13 +119,14 @@ def write_importances(
     path: Path, shares: Sequence[float], names: Sequence[str] | None = None, *, most: int = 20
 ) -> None:
     """The share of each feature in a learned metric: a PNG of the `most` that matter most, the largest on top."""
+    most = min(most, max(1, sum(share >= SMALLEST for share in shares)))
     _write_bars(path, shares, names, most, start=0.0, label="share of the learned metric")
 
 
 def _write_bars(
     path: Path, values: Sequence[float], names: Sequence[str] | None, most: int, *, start: float, label: str
 ) -> None:
-    labels = [f"feature {i}" for i in range(len(values))] if names is None else list(names)
+    labels = [name_of(i, names) for i in range(len(values))]
     order = sorted(range(len(labels)), key=lambda i: -values[i])[:most][::-1]
     with styled(LIGHT):
         figure = Figure(figsize=(6.4, 1.0 + 0.28 * len(order)), layout=ConstrainedLayoutEngine())
@@ -138,6 +140,47 @@ def _write_bars(
         panel.grid(axis="x", color=LIGHT.faint, linewidth=0.7)
         panel.set_axisbelow(True)
         write_png(path, figure)
+
+
+def features_svg(features: Sequence[Share], ink: Ink, size: tuple[float, float] = NARROW) -> str:
+    """Shares of features as bars, the largest on top."""
+    with styled(ink):
+        figure = Figure(figsize=(size[0], 0.5 + 0.27 * len(features)), layout="constrained")
+        panel = figure.subplots()
+        shares = [one.share for one in features][::-1]
+        bars = panel.barh(range(len(shares)), shares, color=ink.curves[0], height=0.72)
+        panel.bar_label(bars, [f"{100 * share:.1f} %" for share in shares], padding=4)
+        panel.set_yticks(range(len(shares)), [one.name.replace("$", r"\$") for one in features][::-1])
+        panel.set_xlim(0, 1.15 * max(shares))
+        panel.margins(y=0.02)
+        panel.tick_params(left=False, bottom=False, labelbottom=False)
+        panel.spines[:].set_visible(False)
+        return as_svg(figure)
+
+
+def weights_svg(moments: np.ndarray, parts: Sequence[str], ink: Ink, size: tuple[float, float] = WIDE) -> str:
+    """A stack's weights against rows."""
+    with styled(ink):
+        figure = Figure(figsize=size, layout="constrained")
+        draw_weights(figure.subplots(), moments, parts, ink)
+        return as_svg(figure)
+
+
+def write_weights(path: Path, moments: np.ndarray, parts: Sequence[str]) -> None:
+    """`weights_svg` as a PNG."""
+    with styled(LIGHT):
+        figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+        draw_weights(figure.subplots(), moments, parts, LIGHT)
+        write_png(path, figure)
+
+
+def draw_weights(panel: Any, moments: np.ndarray, parts: Sequence[str], ink: Ink) -> None:
+    for i, part in enumerate(parts):
+        panel.plot(moments[:, 0], moments[:, 1 + i], **line_style(i, ink), linewidth=1.7, label=part)
+    linear_rows(panel)
+    panel.set_ylabel("weight")
+    _finish(panel, ink)
+    panel.figure.legend(loc="outside upper left", ncols=4, frameon=False)
 
 
 def curve_svg(group: Sequence[Run], x: str, y: str, ink: Ink, size: tuple[float, float] = NARROW) -> str:

@@ -83,6 +83,7 @@ class Source(ABC):
     restartable: bool = True  # whether there can be a second pass
     skipped: int = 0  # rows that the newest pass left out because they could not be read
     encoding: Any = None  # how the newest pass made features of words, as a JSON value
+    feature_names: list[str] | None = None  # as far as the newest pass has seen; None where they have none
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
 
     @abstractmethod
@@ -119,6 +120,10 @@ class DerivedSource(Source):
     @property
     def encoding(self) -> Any:
         return self.source.encoding
+
+    @property
+    def feature_names(self) -> list[str] | None:  # type: ignore[override]
+        return self.source.feature_names
 
     def progress(self) -> float | None:
         return self.source.progress()

@@ -150,6 +150,12 @@ class Encoder:
             return known | {"hash_features": self.options.hash_features}
         return known | {"categories": [list(pair) for pair in self.order]}
 
+    def feature_names(self) -> list[str] | None:
+        """Of a column of numbers its name, of a category ``column=category``; None for lists and hashes."""
+        if self.n_numbers != len(self.numeric_names) or (self.categories and self.options.categorical == "hash"):
+            return None
+        return [*self.numeric_names, *(f"{column}={category}" for column, category in self.order)]
+
     def encode(self, table: Any) -> Matrix:
         X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
         if self.expected is not None and self.expected[1] != X.shape[1]:

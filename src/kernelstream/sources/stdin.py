@@ -81,6 +81,10 @@ class StandardInput(Source):
     def encoding(self) -> Any:
         return self._text.encoding
 
+    @property
+    def feature_names(self) -> list[str] | None:  # type: ignore[override]
+        return self._text.feature_names
+
     def progress(self) -> float | None:
         return None
 

@@ -79,6 +79,10 @@ class ChainedSource(Source):
     def encoding(self) -> Any:
         return self.sources[self._current].encoding
 
+    @property
+    def feature_names(self) -> list[str] | None:  # type: ignore[override]
+        return self.sources[self._current].feature_names
+
     def progress(self) -> float | None:
         """Weighted by the sizes of the files; by rows, or equally, when not all are files."""
         before, current = sum(self._weights[: self._current]), self._weights[self._current]

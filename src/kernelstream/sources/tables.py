@@ -47,6 +47,10 @@ class TableSource(FileSource):
         """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
         return None if self._encoder is None else self._encoder.encoding()
 
+    @property
+    def feature_names(self) -> list[str] | None:  # type: ignore[override]
+        return None if self._encoder is None else self._encoder.feature_names()
+
     def _blocks(self, tables: Iterable[Any], encoder: Encoder) -> Iterator[LabelledBlock]:
         """The blocks of tables that have been checked for missing values."""
         self._encoder = encoder
