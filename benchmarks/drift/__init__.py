@@ -1,0 +1,1 @@
+"""Streams that change, for learners that nobody tuned."""
