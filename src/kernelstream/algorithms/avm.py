@@ -343,17 +343,18 @@ def change(record, state, k, i, e):
 
 @inlined
 def end_round(record, state):
-    """Count f_t in both windows; show the younger one when it is long enough, or begin the one that is asked for."""
+    """Count f_t in both windows; show the younger one when it is long enough. With the first round of a suffix that is
+    asked for, forget those before it.
+    """
     t = state.t[()]
+    known = record.first >= 0
+    if record.output == SUFFIX and known and t == record.first + 1:
+        state.start[:] = t - 1
+        state.harmonic[:] = 0.0
+        state.older[:, :] = 0.0
     for w in range(2):
         state.harmonic[w] += 1.0 / tau_of(record.risk, state.t)
-    if record.output != SUFFIX:
-        return
-    if record.first >= 0:
-        if t == record.first:
-            state.start[0], state.harmonic[0] = t, 0.0
-            state.older[:, :] = 0.0
-    elif state.start[1] <= (1.0 - record.suffix) * t:
+    if record.output == SUFFIX and not known and state.start[1] <= (1.0 - record.suffix) * t:
         state.start[0], state.harmonic[0] = state.start[1], state.harmonic[1]
         state.start[1], state.harmonic[1] = t, 0.0
         for k in range(state.older.shape[0]):

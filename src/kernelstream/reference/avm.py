@@ -33,8 +33,8 @@ def learn(spec, loss, X, y, outputs, seed):
             w = w * min(1.0, y_max * lam**-0.5 / norm) if norm > 0 else w
         past.append(w)
         if spec.output == "suffix" and spec.rounds is not None:
-            if t == spec.rounds - max(1, round(spec.suffix * spec.rounds)):
-                window = t, t
+            if t == 1 + spec.rounds - max(1, round(spec.suffix * spec.rounds)):
+                window = t - 1, t - 1
         elif spec.output == "suffix" and window[1] <= (1 - spec.suffix) * t:
             window = window[1], t
     return np.array(scores), len(C)
