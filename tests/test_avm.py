@@ -27,6 +27,7 @@ SPECS = {
     "coin": AVM(coverage=WIDE, beta=2.0, rho=0.5),
     "average": AVM(coverage=WIDE, output="average"),
     "suffix": AVM(coverage=WIDE, output="suffix", suffix=0.3),
+    "known": AVM(coverage=WIDE, output="suffix", suffix=0.3, rounds=150),
 }
 
 # Compiles every algorithm in the table, a minute; test_laws runs it for all of them.
@@ -70,7 +71,9 @@ def test_rows_share_cells_in_the_cases_that_the_laws_are_tried_on(which):
     spec = replace(SPECS[which], kernel=GAUSSIAN)
     learner = Learner(spec, Binary([-1, 1]))
     learner.learn(X, y)
-    assert 1 < learner.size == learner.attributes["cells"] < 0.8 * len(y)
+    cells = learner.attributes["cells"]
+    assert 1 < cells <= learner.size < 0.8 * len(y)
+    assert (cells < learner.size) == (which == "coin")
 
 
 # Cells.
@@ -156,7 +159,7 @@ def test_the_size_depends_on_the_stream_and_the_seed_alone(beta):
         assert snapshot(cut) == snapshot(whole)
     sparse = Learner(spec, Binary([-1, 1]), seed=3)
     sparse.learn(sp.csr_array(X), y)
-    assert sparse.size == whole.size == whole.attributes["cells"]
+    assert sparse.size == whole.size
     once, room = whole.size, whole.n_bytes
     if beta == 0.0:
         for _ in range(3):
@@ -169,12 +172,60 @@ def test_a_coin_stores_as_many_rows_as_it_says():
     X, y = np.zeros((4000, 1)), np.resize([1, -1], 4000)  # one cell, and labels by which every row moves f
     sizes = []
     for seed in range(20):
-        spec = AVM(kernel=GAUSSIAN, loss="logistic", regularization=1.0, beta=5.0)
+        spec = AVM(kernel=GAUSSIAN, loss="logistic", regularization=1.0, beta=5.0, coverage=1.0)
         learner = Learner(spec, Binary([-1, 1]), seed=seed)
         learner.learn(X, y)
         sizes.append(learner.size)
     expected = 5 + sum(5.0 / t for t in range(6, 4001))
     assert abs(np.mean(sizes) - expected) < 4 * math.sqrt(expected / 20)
+
+
+@pytest.mark.parametrize("kernel", [GAUSSIAN, Laplacian(gamma=0.3)], ids=str)
+@pytest.mark.parametrize("cells", ["sphere", "rectangle"])
+def test_rows_that_are_stored_as_they_are_are_no_core_points(cells, kernel):
+    """Core points lie apart, and every row that a coin did not store lies in a cell of theirs."""
+    X, y = stream(BINARY, n=600)
+    learner = Learner(AVM(kernel=kernel, coverage=WIDE, cells=cells, beta=3.0, rho=0.5), Binary([-1, 1]))
+    learner.learn(X, y)
+    points, core = learner.attributes["points"].astype(np.float64), learner._state.core[: learner.size] == 1
+    assert 10 < core.sum() == learner.attributes["cells"] < learner.size - 10
+    C = points[core]
+    gaps = np.abs(C[:, None] - C[None])
+    apart = np.sqrt((gaps**2).sum(-1)) if cells == "sphere" else gaps.max(-1)
+    reach = WIDE / 2 if cells == "sphere" else WIDE / math.sqrt(X.shape[1])
+    assert (apart + np.diag(np.full(len(C), np.inf))).min() >= reach - 1e-6
+
+
+@pytest.mark.parametrize("suffix", [0.4, 0.9, 1e-9])
+def test_a_suffix_of_a_known_number_of_rounds_is_exact(suffix):
+    X, y = stream(BINARY, n=120)
+    spec = AVM(kernel=GAUSSIAN, coverage=WIDE)
+    last = Learner(spec, Binary([-1, 1]), dtype="float64")
+    mean = Learner(replace(spec, output="suffix", suffix=suffix, rounds=120), Binary([-1, 1]), dtype="float64")
+    functions = []
+    for t in range(120):
+        last.learn(X[t : t + 1], y[t : t + 1])
+        functions.append(last.scores(X[:20]))
+    mean.learn(X, y)
+    asked = max(1, round(suffix * 120))
+    np.testing.assert_allclose(mean.scores(X[:20]), np.mean(functions[-asked:], axis=0), rtol=1e-9, atol=1e-9)
+
+
+def test_the_coverage_by_itself_follows_the_distances_of_the_first_rows():
+    X, y = stream(BINARY, n=300)
+    for unit in (1.0, 1e-3, 1e3):
+        learner = Learner(AVM(), Binary([-1, 1]))
+        learner.learn(unit * X, y)
+        apart = np.sqrt(((unit * X[:256, None] - unit * X[None, :256]) ** 2).sum(-1))[np.triu_indices(256, 1)]
+        assert learner.settled.coverage == pytest.approx(2.0 * (apart.mean() - apart.std()), rel=1e-4)
+        sizes = learner.size
+        assert 5 < sizes < 200
+    sparse = Learner(AVM(), Binary([-1, 1]))
+    sparse.learn(sp.csr_array(1e3 * X), y)
+    assert sparse.settled.coverage == learner.settled.coverage
+    same = Learner(AVM(), Binary([-1, 1]))
+    same.learn(np.ones((10, 2)), np.resize([-1, 1], 10))
+    assert same.settled.coverage == 1.0
 
 
 def test_kernel_values_are_asked_for_the_nearest_only_where_they_tell():
@@ -285,7 +336,7 @@ def test_an_average_is_the_mean_of_the_last_functions(output, task):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"coverage": 0.0}, {"coverage": "wide"}, {"cells": "cube"}, {"output": "best"}, {"suffix": 0.0},
+        {"coverage": 0.0}, {"coverage": "wide"}, {"cells": "cube"}, {"output": "best"}, {"suffix": 0.0}, {"rounds": 0},
         {"suffix": 1.0}, {"beta": -1.0}, {"rho": 0.0}, {"regularization": 0.0}, {"loss": "gloss"},
     ],
     ids=str,

@@ -355,11 +355,11 @@ class Learner:
         parts = [(self.inputs.features.known(X), *rest) for X, *rest in self._opening.parts()]
         shape = self._runner.shape
         blocks = [self._known(*to_block(X, self.dtype)) for X, *_ in parts]
-        spec = self.algorithm.settle(self.task.name, sample_of(blocks, shape.width))
+        known = [self.inputs.targets.known(targets[:, None])[:, 0] for _, targets, _ in parts]
+        spec = self.algorithm.settle(self.task.name, sample_of(blocks, shape.width, np.concatenate(known)))
         fresh = Runner(spec, self.task.name, spec.init(shape), shape, self.sharing)
-        for block, (_, targets, weights) in zip(blocks, parts, strict=True):
-            known = self.inputs.targets.known(targets[:, None])[:, 0]
-            fresh.learn(self._examples(block, known, weights), self.threads or DEFAULT_THREADS)
+        for block, targets, (*_, weights) in zip(blocks, known, parts, strict=True):
+            fresh.learn(self._examples(block, targets, weights), self.threads or DEFAULT_THREADS)
         vars(self).update(_runner=fresh, _opening=None if self._opening.is_over else self._opening)
 
     def _outputs(self, targets: np.ndarray) -> np.ndarray:

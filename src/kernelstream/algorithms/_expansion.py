@@ -8,9 +8,9 @@ import numpy as np
 from ..engine import Algorithm, Common, Shape, common, evaluate
 from ..engine.state import Limits, ModelFileError, prefixed
 from ..numerics import expansion
-from ..numerics.budgets import within
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
+from ..numerics.projection import projected
 from ..numerics.rows import DenseRow, dense_row
 
 FIRST_CAPACITY = 256
@@ -111,8 +111,8 @@ class ExpansionAlgorithm(Algorithm):
         return state._replace(f=self.reduced(f), t=state.t + other.t)
 
     def reduced(self, f: Expansion) -> Expansion:
-        """f within the budget, as the algorithm compresses; where it removes terms, the smallest go."""
-        return f if self.capacity is None else within(f, self.capacity - self.spare, self.capacity)
+        """f within the budget, by projection."""
+        return f if self.capacity is None else projected(self.kernel, f, self.capacity - self.spare, self.capacity)
 
 
 def room_in_file(arrays: dict[str, np.ndarray], name: str, at_least: int) -> int:

@@ -6,9 +6,12 @@ f is kept as (1 / (lambda tau)) sum_i b_i k(s_i, .): a round counts t and adds b
 stay so to the last bit, which a rule that looks for the smallest one needs.
 
 t_0 is 0 in the papers, where slopes are at most 1 and f is a margin. The first step is then 1 / lambda long, and where
-slopes grow with f (squared loss, squared hinge) or targets have a unit of their own (regression), f is thrown far off:
-there t_0 = 1 / lambda (2 / lambda for many classes, whose steps move two outputs), so that no step is longer than what
-takes f(x) to its target.
+slopes grow with f (squared loss, squared hinge) or targets have a unit of their own (regression), f is thrown far off.
+For the squared hinge t_0 = 1 / lambda (2 / lambda for many classes, whose steps move two outputs), so that no step is
+longer than what takes f(x) to its target. In regression t_0 = 5 / (lambda u): a fifth of the way for the squared loss,
+u = 1, and a fifth of u where slopes are bounded, u the standard deviation of the first targets (over delta, if that is
+more than 1, for the Huber loss, whose slopes are at most delta). There lambda is in units of 1 / u as well, as f is in
+those of u: 1e-3 / u by default.
 
 In float32 a sum of b that has grown to 2^24 takes in no 1 any more, and f would fade as 1 / t. Whenever t has grown by
 2^22 (then by half of what tau is), all b and tau are halved, which is exact: steps become no shorter than 1 / (lambda
@@ -22,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..kernels import KernelRecord
-from ..losses import Loss, LossRecord, Squared, SquaredHinge, any_slope, as_loss, loss_names, slope, too_long
+from ..losses import Huber, Loss, LossRecord, Squared, SquaredHinge, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
@@ -36,8 +39,11 @@ MOST_ROUNDS = {"float32": 2**22, "float64": 2**51}
 # The largest t_0.
 LATEST = 1e12
 
-# Losses whose slope grows with f.
-UNBOUNDED = (Squared, SquaredHinge)
+# lambda by default, for targets and margins of about 1.
+REGULARIZATION = 1e-3
+
+# The share of the way to a target that the first step of a regression takes.
+FIRST_STEP = 0.2
 
 
 class RiskRecord(NamedTuple):
@@ -53,13 +59,14 @@ class RegularisedRisk(ExpansionAlgorithm):
     """Parameters of every Pegasos-like learner.
 
     loss: a name, a loss, or "auto" (hinge for classification, squared for regression).
-    regularization: lambda of (lambda/2) ||f||^2.
+    regularization: lambda of (lambda/2) ||f||^2. "auto" is 1e-3; in regression with bounded slopes 1e-3 over the
+        deviation of the targets.
     start: t_0, rounded up to an even number: step t has length 1 / (lambda (t_0 + t)). "auto" is 0 where slopes are
-        bounded and the task is one of classes, as in the papers; else 1 / lambda, 2 / lambda for many classes.
+        bounded and the task is one of classes, as in the papers; else a first step that does not throw f off.
     """
 
     loss: str | Loss = "auto"
-    regularization: float = 1e-3
+    regularization: float | str = "auto"
     start: float | str = "auto"
 
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
@@ -69,7 +76,8 @@ class RegularisedRisk(ExpansionAlgorithm):
         super().check()
         if self.loss != "auto":
             as_loss(self.loss)
-        positive(regularization=self.regularization)
+        if self.regularization != "auto":
+            positive(regularization=self.regularization)
         if self.start != "auto":
             at_least(0.0, start=self.start)
             if isinstance(self.start, str) or self.start > LATEST:
@@ -78,13 +86,25 @@ class RegularisedRisk(ExpansionAlgorithm):
     def losses(self, task: str) -> tuple[str, ...]:
         return loss_names(task, "squared" if task == REGRESSION else "hinge")
 
+    @property
+    def depends_on_data(self) -> bool:
+        left = "auto" in (self.regularization, self.start)
+        in_units = self.loss != "auto" and in_the_targets_unit(as_loss(self.loss))
+        return super().depends_on_data or (left and in_units)
+
     def settle(self, task: str, sample: Sample) -> Self:
-        loss = self.losses(task)[0] if self.loss == "auto" else self.loss
+        named = self.losses(task)[0] if self.loss == "auto" else self.loss
+        loss = as_loss(named)
+        unit = sample.spread if in_the_targets_unit(loss) else 1.0
+        unit = max(1.0, unit / loss.delta) if isinstance(loss, Huber) else unit
+        regularization = REGULARIZATION / unit if self.regularization == "auto" else float(self.regularization)
         start = self.start
         if start == "auto":
-            far = task == REGRESSION or isinstance(as_loss(loss), UNBOUNDED)
-            start = min((2.0 if task == MULTICLASS else 1.0) / self.regularization, LATEST) if far else 0.0
-        return replace(super().settle(task, sample), loss=loss, start=2 * math.ceil(float(start) / 2.0))
+            way = {BINARY: 1.0, MULTICLASS: 0.5, REGRESSION: FIRST_STEP * unit}[task]
+            far = task == REGRESSION or isinstance(loss, SquaredHinge)
+            start = min(1.0 / (regularization * way), LATEST) if far else 0.0
+        start = 2 * math.ceil(float(start) / 2.0)
+        return replace(super().settle(task, sample), loss=named, regularization=regularization, start=start)
 
     def risk(self, task: str, dtype: Any) -> RiskRecord:
         """Requires: a settled spec."""
@@ -97,7 +117,7 @@ class RegularisedRisk(ExpansionAlgorithm):
         """lambda tau, what b is divided by; 1 before any round."""
         start, dtype = int(self.start), state.f.coef.dtype.name
         n = int(state.t) + start
-        return self.regularization * counted(n, start + MOST_ROUNDS[dtype]) if n > 0 else 1.0
+        return float(self.regularization) * counted(n, start + MOST_ROUNDS[dtype]) if n > 0 else 1.0
 
     def written_out(self, state: Any) -> Any:
         return state._replace(f=state.f._replace(coef=state.f.coef / state.f.coef.dtype.type(self.unit(state))))
@@ -108,6 +128,11 @@ class RegularisedRisk(ExpansionAlgorithm):
         f = expansion.append(state.f, other.f, weight * unit / self.unit(other))
         f.coef[:, : int(state.f.size)] *= (1.0 - weight) * unit / self.unit(state)
         return state._replace(f=self.reduced(f), t=state.t + other.t)
+
+
+def in_the_targets_unit(loss: Loss) -> bool:
+    """Whether steps of a length that is fixed, as slopes are bounded, have to bring f to targets of any unit."""
+    return REGRESSION in loss.tasks and not isinstance(loss, Squared)
 
 
 @inlined

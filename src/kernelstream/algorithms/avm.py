@@ -8,29 +8,32 @@ Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online 
 
     sphere       x is in the cell of its nearest core point c when ||x - c|| < delta / 2               (Alg. 3)
     rectangle    x is in the first cell opened of those with max_j |x_j - c_j| < delta / sqrt(d)       (Alg. 4)
-    A row in no cell opens one and is its core point.
+    A row with Z_t = 1 in no cell opens one and is its core point.
 
     last         the function shown is f_t, after t rounds
     average      (1/t) sum_{s <= t} f_s
-    suffix       the mean of the newest f_s, between a share alpha and alpha (2 - alpha) of all rounds
+    suffix       the mean of the newest f_s: of the last alpha T where T is known (`rounds`), else of between a share
+                 alpha and alpha (2 - alpha) of all rounds
 
 Remarks. Kept as `_risk` says; rounds of a regression and of the squared hinge are counted from t_0 (`start`) on, which
 the paper does not: `start=0` is its letter. Cells are as wide in the input space whatever the kernel. As printed, a
 rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time. Every row
 with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move. A row with Z_t = 0 that
-moves f becomes a core point too, even inside another's cell. With beta = 0, the default, core points are delta / 2
-apart and a bounded domain has room for finitely many. max |y| is over the targets learned so far. Averages are over f
-after each round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut off
-exactly: two windows run, and when the younger is a share alpha of all rounds it becomes the one shown. After a merge
-the core points of both remain.
+moves f is stored, and is no core point: these are delta / 2 apart, and a bounded domain has room for finitely many
+(Theorem 15). Sec. 9.2 looks for delta between 2 (m - s) and 2 (m + s), m and s the mean and the standard deviation of
+the distances between rows, and takes a value near the lower end (a9a: 7.0 of 6.7 to 8.8; cod-rna: 1.0, below 1.4 to
+3.8): "auto" is 2 (m - s) of the first rows. max |y| is over the targets learned so far. Averages are over f after each
+round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut off exactly: two
+windows run, and when the younger is a share alpha of all rounds it becomes the one shown. After a merge the core points
+of both remain.
 
 Symbols: delta coverage (a diameter; `delta` in the authors' scripts is a radius), lambda regularization, beta beta,
 rho rho, alpha suffix, b coef of f.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -43,8 +46,8 @@ from ..numerics.budgets import any_above, first_largest
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
-from ..numerics.rows import LARGEST, DenseRow, complete_row, dense_row
-from ..parameters import at_least, one_of, positive
+from ..numerics.rows import LARGEST, DenseRow, Sample, complete_row, dense_row
+from ..parameters import at_least, one_of, positive, whole
 from ._expansion import ask_for_room
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
@@ -68,6 +71,7 @@ class AVMRecord(NamedTuple):
     projects: int
     output: int  # place in OUTPUTS
     suffix: float
+    first: int  # the round after which a suffix of known length begins; -1 where it is not known
 
 
 class AVMState(NamedTuple):
@@ -76,6 +80,7 @@ class AVMState(NamedTuple):
     generator: np.ndarray
     norm: np.ndarray  # (lambda tau)^2 ||f||^2, 0-d; kept where f is projected
     largest: np.ndarray  # max |y|, 0-d; likewise
+    core: np.ndarray  # (capacity,) 1 for a core point, 0 for a row that was stored as it is; empty where beta = 0
     older: np.ndarray  # (K, capacity) in float64, w of the window that is shown, see `change`; without an average empty
     younger: np.ndarray  # (K, capacity) w of the window that will be shown; suffix only
     start: np.ndarray  # (2,) rounds before the older and the younger window
@@ -91,16 +96,18 @@ class AVMScratch(NamedTuple):
 
 @dataclass
 class AVM(RegularisedRisk):
-    """coverage: diameter of a cell. cells: "sphere" or "rectangle". output: "last", "average" or "suffix".
+    """coverage: diameter of a cell, or "auto". cells: "sphere" or "rectangle". output: "last", "average" or "suffix".
 
     suffix: the share of all rounds that output="suffix" averages over.
+    rounds: how many there will be: the suffix is then exact after so many.
     beta, rho: row t is stored as it is with probability min(1, beta / t^rho).
     """
 
-    coverage: float = 1.0
+    coverage: float | str = "auto"
     cells: str = "sphere"
     output: str = "last"
     suffix: float = 0.5
+    rounds: int | None = None
     beta: float = 0.0
     rho: float = 1.0
 
@@ -124,39 +131,58 @@ class AVM(RegularisedRisk):
 
     def check(self) -> None:
         super().check()
-        positive(coverage=self.coverage, suffix=self.suffix, rho=self.rho)
+        if self.coverage != "auto":
+            positive(coverage=self.coverage)
+        positive(suffix=self.suffix, rho=self.rho)
+        if self.rounds is not None:
+            whole(1, rounds=self.rounds)
         at_least(0.0, beta=self.beta)
         one_of(CELLS, cells=self.cells)
         one_of(OUTPUTS, output=self.output)
         if self.suffix >= 1.0:
             raise ValueError(f'suffix={self.suffix!r} must be less than 1; output="average" averages all rounds.')
 
+    @property
+    def depends_on_data(self) -> bool:
+        return super().depends_on_data or self.coverage == "auto"
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        coverage = self.coverage
+        if coverage == "auto":
+            mean, deviation = sample.distances()
+            coverage = 2.0 * (mean - deviation) if mean > deviation else 1.0
+        return replace(super().settle(task, sample), coverage=coverage)
+
     def lower(self, task: str, dtype: Any) -> AVMRecord:
+        coverage, rounds = float(self.coverage), self.rounds
         return AVMRecord(
             self.risk(task, dtype),
             Linear().lower(dtype)._replace(metric=SQUARED_DISTANCE),
-            surely_inside(self.kernel, self.coverage / 2.0, dtype),
+            surely_inside(self.kernel, coverage / 2.0, dtype),
             CELLS.index(self.cells),
-            float(self.coverage),
+            coverage,
             float(self.beta),
             float(self.rho),
-            int(isinstance(as_loss(self.loss), Squared) and self.regularization <= 1.0),
+            int(isinstance(as_loss(self.loss), Squared) and float(self.regularization) <= 1.0),
             OUTPUTS.index(self.output),
             float(self.suffix),
+            -1 if rounds is None else rounds - max(1, round(self.suffix * rounds)),
         )
 
     def init(self, shape: Shape) -> AVMState:
         f, t = super().init(shape)
-        none = np.zeros((shape.n_outputs, 0))
+        none, core = np.zeros((shape.n_outputs, 0)), np.zeros(0, np.int64)
         start, harmonic = np.zeros(2, np.int64), np.zeros(2)
-        state = AVMState(f, t, rng.generator(shape.seed), np.zeros(()), np.zeros(()), none, none, start, harmonic)
-        return self.fitted(state)
+        generator, zero = rng.generator(shape.seed), np.zeros(())
+        return self.fitted(AVMState(f, t, generator, zero, zero.copy(), core, none, none, start, harmonic))
 
     def fitted(self, state: AVMState) -> AVMState:
         """The state with windows of the shape of f's coefficients."""
         k, room = state.f.coef.shape
         older = resized(state.older, k, room if self.output != "last" else 0)
-        return state._replace(older=older, younger=resized(state.younger, k, room if self.output == "suffix" else 0))
+        younger = resized(state.younger, k, room if self.output == "suffix" and self.rounds is None else 0)
+        core = resized(state.core[None], 1, room if self.beta > 0.0 else 0)[0]
+        return state._replace(older=older, younger=younger, core=core)
 
     def scratch(self, state: AVMState, shape: Shape) -> AVMScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
@@ -171,7 +197,7 @@ class AVM(RegularisedRisk):
         return self.fitted(super().grow(state, shape))
 
     def limits(self, state: AVMState) -> Limits:
-        windows = {"start": (0, int(state.t)), "harmonic": (0.0, math.inf)}
+        windows = {"start": (0, int(state.t)), "harmonic": (0.0, math.inf), "core": (0, 1)}
         return {**super().limits(state), **windows, "largest": (0.0, LARGEST)}
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> AVMState:
@@ -182,16 +208,19 @@ class AVM(RegularisedRisk):
 
     def attributes(self, state: AVMState) -> dict[str, Any]:
         """cells: how many there are. average: (n, K) coefficients of the mean that is shown, where one is."""
-        found = {**super().attributes(state), "cells": int(state.f.size)}
+        n = int(state.f.size)
+        found = {**super().attributes(state), "cells": int(state.core[:n].sum()) if len(state.core) else n}
         if self.output != "last":
-            found["average"] = (means(state, 0) / self.regularization).T
+            found["average"] = (means(state, 0) / float(self.regularization)).T
         return found
 
     def merge(self, record: Any, state: AVMState, other: AVMState, weight: float) -> AVMState:
         """The core points of both; the windows of both, counted as one."""
         merged: AVMState = super().merge(record, state, other, weight)
         merged = self.fitted(merged._replace(start=state.start + other.start, harmonic=state.harmonic.copy()))
-        n = int(merged.f.size)
+        n, own = int(merged.f.size), int(state.f.size)
+        if len(merged.core):
+            merged.core[own:n] = other.core[: n - own]
         for w, window in enumerate((merged.older, merged.younger)):
             if window.shape[1] > 0:
                 mean = np.hstack([(1.0 - weight) * means(state, w), weight * means(other, w)])
@@ -256,12 +285,16 @@ def _(record, state, scratch, x, target, weight, scores):
         halve(state)
     n = f.size[()]
     near = weight > 0.0 and approximates(record, state)
+    if near:
+        leave_out(state, scratch)
     if length > 0.0 or (near and not surely_covered(record, f, scratch)):
-        i = cell_of(record, f, x, scratch) if near else n
+        i = cell_of(record, state, x, scratch) if near else n
         if record.projects != 0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
         if i == n:
             expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
+            if n < state.core.shape[0]:
+                state.core[n] = near
             ask_for_room(f, 1, scratch)
         if length > 0.0:
             for k in range(g.shape[0]):
@@ -304,17 +337,24 @@ def change(record, state, k, i, e):
     state.f.coef[k, i] += e
     if record.output != LAST:
         state.older[k, i] += e * state.harmonic[0]
-    if record.output == SUFFIX:
+    if i < state.younger.shape[1]:
         state.younger[k, i] += e * state.harmonic[1]
 
 
 @inlined
 def end_round(record, state):
-    """Count f_t in both windows; show the younger one when it is long enough."""
+    """Count f_t in both windows; show the younger one when it is long enough. With the first round of a suffix that is
+    asked for, forget those before it.
+    """
     t = state.t[()]
+    known = record.first >= 0
+    if record.output == SUFFIX and known and t == record.first + 1:
+        state.start[:] = t - 1
+        state.harmonic[:] = 0.0
+        state.older[:, :] = 0.0
     for w in range(2):
         state.harmonic[w] += 1.0 / tau_of(record.risk, state.t)
-    if record.output == SUFFIX and state.start[1] <= (1.0 - record.suffix) * t:
+    if record.output == SUFFIX and not known and state.start[1] <= (1.0 - record.suffix) * t:
         state.start[0], state.harmonic[0] = state.start[1], state.harmonic[1]
         state.start[1], state.harmonic[1] = t, 0.0
         for k in range(state.older.shape[0]):
@@ -365,19 +405,28 @@ def surely_covered(record, f, scratch):
 
 
 @inlined
-def cell_of(record, f, x, scratch):
+def leave_out(state, scratch):
+    """Let no kernel value in scratch.row be that of a point that is no core point."""
+    for i in range(min(state.f.size[()], state.core.shape[0])):
+        if state.core[i] == 0:
+            scratch.row.values[i] = -np.inf
+
+
+@inlined
+def cell_of(record, state, x, scratch):
     """The cell that x lies in; the next free place when it lies in none.
 
-    Requires: scratch.row holds the kernel values of x. They may be overwritten.
+    Requires: scratch.row holds the kernel values of x, `leave_out`. They may be overwritten.
     """
-    n, values = f.size[()], scratch.row.values
+    f, values = state.f, scratch.row.values
+    n = f.size[()]
     if n == 0:
         return n
     if record.cells == RECTANGLE:
         largest_differences(f, written_out(x, scratch.stored), values)
         side = record.coverage / math.sqrt(f.points.shape[0])
         for i in range(n):
-            if values[i] < side:
+            if values[i] < side and (record.beta == 0.0 or state.core[i] == 1):
                 return i
         return n
     by_kernel = record.inside < math.inf
@@ -385,7 +434,10 @@ def cell_of(record, f, x, scratch):
         expansion.kernel_values(record.distance, f, written_out(x, scratch.stored), scratch.row)
         for i in range(n):
             values[i] = -values[i]
+        leave_out(state, scratch)
     i = first_largest(values, n)
+    if state.core.shape[0] > 0 and state.core[i] == 0:
+        return n
     if values[i] > record.inside:
         return i
     square = squared_distance(f, i, x) if by_kernel else -np.float64(values[i])

@@ -120,7 +120,7 @@ class BOGD(Descent, ExpansionAlgorithm):
         return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
     def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
-        """Terms beyond the budget are removed, the smallest first."""
+        """Coefficients above gamma eta, which a projection may have, are clipped by the next removal."""
         merged: BOGDState = super().merge(record, state, other, weight)
         f, n = merged.f, int(merged.f.size)
         sizes, own = np.zeros_like(state.sizes), np.zeros_like(state.own)

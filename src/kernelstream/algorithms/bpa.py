@@ -169,7 +169,6 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
         return halves._replace(sizes=0.5 * state.sizes)
 
     def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
-        """Terms beyond the budget are removed, the smallest first."""
         merged: BPAState = super().merge(record, state, other, weight)
         n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
         shape = Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype)

@@ -10,7 +10,9 @@ Training (2012).
     only)
 
 Remarks. The size of a term is ||a|| over all outputs. LSOKL calls BSGD-R's rule random in one place and oldest in
-another; the original is the smallest, and all three are offered. A merge partner is a term whose coefficient points
+another; the original is the smallest, and all three are offered. Where all slopes have one size (absolute and
+epsilon-insensitive loss) no term is the smallest, and the first ones would stay for ever: there "auto" is the oldest.
+A merge partner is a term whose coefficient points
 the same way (<a_m, a_n> > 0), as in the paper for one output; when there is none, any term. With several outputs the
 partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined for the chosen pair on ||a_z|| itself.
 The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
@@ -20,14 +22,15 @@ Symbols: B budget, lambda regularization, b coef of f, which is in units of a la
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..engine import Shape, step
 from ..engine.state import Limits
 from ..kernels import POSITIVE_DEFINITE, Need
+from ..losses import Absolute, EpsilonInsensitive, as_loss
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
     first_largest,
@@ -40,6 +43,7 @@ from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
 from ..numerics.pairs import table
+from ..numerics.rows import Sample
 from ..parameters import one_of, whole
 from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
 from ._risk import RegularisedRisk, RiskRecord, risk_record, take_risk_slope, tau_of, unit_of
@@ -84,7 +88,7 @@ class BSGDState(NamedTuple):
 class BSGD(DictionaryAlgorithm, RegularisedRisk):
     budget: int = 200
     maintenance: str = "merging"
-    removal: str = "smallest"
+    removal: str = "auto"
 
     paper: ClassVar[str] = "Wang, Crammer, Vucetic 2012"
     bounded: ClassVar[bool] = True
@@ -110,7 +114,14 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         super().check()
         whole(1, budget=self.budget)
         one_of(tuple(MAINTENANCE), maintenance=self.maintenance)
-        one_of(RULES, removal=self.removal)
+        one_of(("auto", *RULES), removal=self.removal)
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        if settled.removal != "auto":
+            return settled
+        alike = isinstance(as_loss(settled.loss), Absolute | EpsilonInsensitive)
+        return replace(settled, removal="oldest" if alike else "smallest")
 
     @property
     def capacity(self) -> int:
@@ -140,7 +151,6 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         return halves._replace(ranks=0.5 * state.ranks)
 
     def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
-        """Terms beyond the budget are removed, the smallest first, whatever the maintenance."""
         merged: BSGDState = super().merge(record, state, other, weight)
         merged = merged._replace(oldest=np.zeros((), np.int64), degradation=state.degradation + other.degradation)
         if self.maintenance == "removal":

@@ -109,22 +109,24 @@ class DualSGD(RegularisedRisk):
         return super().grow(state, shape)._replace(map=self.lift.grown(state.map, shape), weights=weights)
 
     def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
-        """Terms beyond the budget leave for the random features, the smallest first."""
+        """Beyond the budget f's terms are projected, and what that leaves out goes to the random features."""
         self.lift.require_same(state.map, other.map)
         unit = self.unit(state._replace(t=state.t + other.t))
         mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
         f = expansion.append(state.f, other.f, theirs)
         f.coef[:, : int(state.f.size)] *= mine
         kept = self.reduced(f)
-        n = int(f.size)
-        sizes = np.linalg.norm(f.coef[:, :n].astype(np.float64), axis=0)
-        gone = np.argsort(-sizes, kind="stable")[self.budget :]
-        angles = f.points[:, gone].astype(np.float64).T @ state.map.frequencies.astype(np.float64)
-        z = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-        weights = (
-            mine * state.weights + theirs * other.weights + f.coef[:, gone].astype(np.float64) @ z / self.n_components
-        )
+        weights = mine * state.weights + theirs * other.weights
+        if kept.size < f.size:
+            weights = weights + self._lifted(state, f) - self._lifted(state, kept)
         return state._replace(f=kept, t=state.t + other.t, weights=weights.astype(state.weights.dtype))
+
+    def _lifted(self, state: DualSGDState, f: Expansion) -> np.ndarray:
+        """w with w'z(x) about f(x)."""
+        n = int(f.size)
+        angles = f.points[:, :n].astype(np.float64).T @ state.map.frequencies.astype(np.float64)
+        z = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+        return np.asarray(f.coef[:, :n].astype(np.float64) @ z / self.n_components)  # both z lack 1 / sqrt(D)
 
 
 @lift.register(DualSGDRecord)

@@ -74,7 +74,7 @@ class Forgetron(MistakesOnBudget):
         return {**super().attributes(state), **shown}
 
     def merge(self, record: Any, state: ForgetronState, other: ForgetronState, weight: float) -> ForgetronState:
-        """The newest terms of both are kept in turn; mistakes and damage add up."""
+        """Mistakes and damage add up; the first term counts as the oldest."""
         merged = super().merge(record, state, other, weight)
         return merged._replace(
             oldest=np.zeros((), np.int64),

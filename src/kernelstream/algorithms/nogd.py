@@ -29,6 +29,7 @@ from ..numerics.gram import cross_matrix
 from ..numerics.lifts import Nystrom
 from ..numerics.lifts.nystrom import NystromRecord
 from ..numerics.linear import descend, evaluate_linear, shrink
+from ..numerics.projection import chosen
 from ..numerics.rows import Sample
 from ..parameters import whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
@@ -84,18 +85,23 @@ class NOGD(Descent, FeatureAlgorithm):
         return state._replace(map=map, weights=weights.astype(state.weights.dtype))
 
     def merge(self, record: NOGDRecord, state: FeatureState, other: FeatureState, weight: float) -> FeatureState:
-        """Terms are joined; when they exceed the budget or a side is frozen, all are projected onto one Nystrom map."""
+        """Terms are joined. When they exceed the budget or a side is frozen, f is projected on B of them, and the new
+        map's features are the projection itself and, beside it, the leading eigenfunctions of these points.
+        """
         own, theirs = self._terms(state), self._terms(other)
         own.coef[:] *= 1.0 - weight
         joined = expansion.append(own, theirs, weight)
-        t, frozen = state.t + other.t, [one.map for one in (state, other) if one.map.frozen]
-        if not frozen and joined.size <= self.budget:
-            f = expansion.taken(joined, range(int(joined.size)), self.budget)
-            return state._replace(map=state.map._replace(f=f), t=t)
-        map = frozen[0] if frozen else self.lift.frozen_on(expansion.taken(joined, range(self.budget), self.budget))[0]
-        z = cross_matrix(self.kernel, map.f, joined).T @ map.map.T.astype(np.float64)
-        weights = (joined.coef[:, : int(joined.size)].astype(np.float64) @ z).astype(state.weights.dtype)
-        return FeatureState(map, weights, t)
+        t, n = state.t + other.t, int(joined.size)
+        if not (state.map.frozen or other.map.frozen) and n <= self.budget:
+            return state._replace(map=state.map._replace(f=expansion.taken(joined, range(n), self.budget)), t=t)
+        best = chosen(self.kernel, joined, self.budget)[0]
+        order = np.concatenate([best, np.setdiff1d(np.arange(n), best)])[: self.budget]
+        every = replace(self.lift, rank=self.budget).frozen_on(expansion.taken(joined, order, self.budget))[0]
+        forward = every.map.astype(np.float64)
+        along = joined.coef[:, :n].astype(np.float64) @ cross_matrix(self.kernel, every.f, joined).T @ forward.T
+        turned = leading(along, self.lift.rank)
+        map = every._replace(map=np.ascontiguousarray(turned @ forward).astype(every.map.dtype))
+        return FeatureState(map, (along @ turned.T).astype(state.weights.dtype), t)
 
     def _terms(self, state: FeatureState) -> Expansion:
         """The model as an expansion, a copy: in phase 2 alpha = V_k D_k^(-1/2) w."""
@@ -104,6 +110,18 @@ class NOGD(Descent, FeatureAlgorithm):
 
     def n_stored(self, state: FeatureState) -> int:
         return int(state.map.f.size)
+
+
+def leading(functions: np.ndarray, rank: int) -> np.ndarray:
+    """(rank, n) an orthonormal basis: of the functions, which are rows of coordinates, as far as it goes, and then of
+    the first coordinates.
+    """
+    _, sizes, rows = np.linalg.svd(functions, full_matrices=False)
+    rows = rows[sizes > 1e-12 * max(sizes[0], 1e-300)][:rank]
+    rest = np.eye(rank, functions.shape[1])
+    rest -= rest @ rows.T @ rows
+    others = np.linalg.svd(rest, full_matrices=False)[2][: rank - len(rows)]
+    return np.concatenate([rows, others])
 
 
 @evaluate.register(NOGDRecord)

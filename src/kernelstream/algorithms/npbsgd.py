@@ -21,9 +21,9 @@ import numpy as np
 from ..engine import Shape, step
 from ..engine.state import Limits
 from ..numerics import rng
-from ..numerics.budgets import within
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
+from ..numerics.projection import projected
 from ..parameters import at_least, whole
 from ._dictionary import DictionaryAlgorithm, add_or_project, project_smallest
 from ._expansion import ask_for_room
@@ -86,10 +86,11 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
         return int(state.limit)
 
     def merge(self, record: Any, state: NPBSGDState, other: NPBSGDState, weight: float) -> NPBSGDState:
-        """The larger budget of the two is kept; terms beyond it are removed, the smallest first."""
+        """The larger budget of the two is kept, and f projected on as many terms."""
         limit = int(max(state.limit, other.limit))
         merged = super().merge(record, state, other, weight)
-        kept: NPBSGDState = self.factored(merged._replace(f=within(merged.f, limit, limit + 1), limit=np.array(limit)))
+        f = projected(self.kernel, merged.f, limit, limit + 1)
+        kept: NPBSGDState = self.factored(merged._replace(f=f, limit=np.array(limit)))
         return kept
 
 

@@ -33,7 +33,7 @@ from ..numerics import expansion
 from ..numerics.budgets import largest
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
-from ..numerics.gram import gram_matrix
+from ..numerics.gram import cross_matrix, gram_matrix
 from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds, room_for_gram, write_point, write_row
 from ..numerics.rows import DenseRow, dense_row
 from ..parameters import positive, whole
@@ -118,23 +118,30 @@ class TVM(ExpansionAlgorithm):
         state: TVMState = super().restore(arrays, shape)
         n = int(state.f.size)
         gram = state.gram[:n, :n]
-        nearest = np.max(gram, axis=1, where=np.eye(n) == 0.0, initial=np.finfo(gram.dtype).min)
+        nearest = np.max(gram.astype(np.float64), axis=1, where=np.eye(n) == 0.0, initial=LOWEST)
         if not (np.array_equal(gram, gram.T) and (state.beside[:n] >= nearest).all()):
             raise ModelFileError("The file's arrays gram and beside contradict each other.")
         return state
 
     def merge(self, record: Any, state: TVMState, other: TVMState, weight: float) -> TVMState:
-        """Twin vectors are joined; beyond the budget those of the smallest coefficients are dropped."""
+        """Beyond the budget f is projected, and what a twin vector that goes stands for is added to the nearest one. A
+        weight is raised where the dual variable of the projection asks for more.
+        """
         n, m = int(state.f.size), int(other.f.size)
         joined = expansion.append(state.f, other.f, weight)
         joined.coef[:, :n] *= 1.0 - weight
         share = np.concatenate([state.share[:, :n], other.share[:, :m]], axis=1)
         dual = np.concatenate([(1.0 - weight) * state.dual[:, :n], weight * other.dual[:, :m]], axis=1)
-        kept = np.sort(np.argsort(-np.abs(joined.coef[0, : n + m]), kind="stable")[: self.budget])
-        merged = self.init(Shape(len(joined.points), 1, 0, joined.points.dtype))
-        merged = merged._replace(f=expansion.taken(joined, kept, self.capacity), t=state.t + other.t)
-        k = len(kept)
-        merged.share[:, :k], merged.dual[:, :k] = share[:, kept], dual[:, kept]
+        f = self.reduced(joined)
+        k = int(f.size)
+        if k < n + m:
+            nearest = cross_matrix(self.kernel, f, joined).argmax(axis=0)
+            share = np.stack([np.bincount(nearest, side, k) for side in share])
+            coef = f.coef[0, :k].astype(np.float64)
+            dual = np.stack([np.maximum(-coef, 0.0), np.maximum(coef, 0.0)])
+            share = np.maximum(share, dual / self.aggressiveness)
+        merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))._replace(f=f, t=state.t + other.t)
+        merged.share[:, :k], merged.dual[:, :k] = share, dual
         merged.gram[:k, :k] = gram_matrix(self.kernel, merged.f)
         gram = merged.gram[:k, :k].astype(np.float64)
         merged.inverse[:k] = [inverted(own) for own in np.diag(gram)]

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 
 from ..algorithms import Auto
 from ..algorithms._mistakes import MistakeDriven
+from ..algorithms._risk import REGULARIZATION
 from ..kernels import MANHATTAN
 from ..tasks import REGRESSION, Task
 from .settings import flat, spec_from
@@ -63,6 +64,7 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     if parameters.get("regularization"):
         # Pegasos and its kin divide by it.
         default = parameters["regularization"]
+        default = REGULARIZATION / step if default == "auto" else default
         rules["regularization"] = Range(1e-3 * default, 1e3 * default)
     idle = set() if regression else {"epsilon"}
     if isinstance(spec, Auto):

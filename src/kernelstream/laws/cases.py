@@ -73,9 +73,15 @@ def cases(algorithm: Algorithm | type[Algorithm]) -> list[Case]:
             small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **SMALL)
         except ValueError:  # an algorithm refuses a kernel that lacks what it needs
             continue
-        found += [Case(adjusted(small, loss=loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
+        found += [Case(fixed(small, loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
     require(found, f"{spec.name} takes none of the kernels {', '.join(KERNELS)}.")
     return found
+
+
+def fixed(spec: Algorithm, loss: str) -> Algorithm:
+    """The spec with a loss, and with nothing that rows settle."""
+    chosen = adjusted(spec, loss=loss)
+    return adjusted(chosen, start=2.0) if chosen.depends_on_data else chosen
 
 
 def selection(algorithm: Algorithm | type[Algorithm]) -> list[Case]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import rng
 from .compile import by_precision, compiled, inlined
-from .expansion import ROWS, Expansion, blend, move, square, taken
+from .expansion import ROWS, blend, move, square
 from .gram import backward, inverse_diagonal, reduce_factor
 from .lists import close_gap, shift_points
 from .pairs import best_h, looked_up_loss
@@ -227,9 +227,3 @@ def fuse_with_best(kernel, f, m, row, table):
     point_j).
     """
     return fuse_pair(kernel, f, m, best_partner(f, m, row, table), row)
-
-
-def within(f: Expansion, budget: int, capacity: int) -> Expansion:
-    """The `budget` largest terms of f in their order, with room for `capacity`."""
-    sizes = np.linalg.norm(f.coef[:, : int(f.size)].astype(np.float64), axis=0)
-    return taken(f, np.sort(np.argsort(-sizes, kind="stable")[:budget]), capacity)

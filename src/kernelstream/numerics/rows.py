@@ -124,12 +124,31 @@ def filled(block: Block, width: int) -> Block:
 
 
 class Sample(NamedTuple):
-    """What a kernel's width is settled on: the variance of all entries of some rows, and how many features they have,
-    not counting those that are 0 in all of them.
+    """What is settled on: the variance of all entries of some rows, and how many features they have, not counting those
+    that are 0 in all of them; the unit of their targets; the rows themselves.
     """
 
     variance: float
     n_features: int
+    spread: float = 1.0  # the targets' standard deviation; where they are all equal, their size; 1 where that is 0
+    blocks: tuple[Block, ...] = ()
+
+    def distances(self) -> tuple[float, float]:
+        """Mean and standard deviation of the distances between two of the rows; 0 for fewer than two."""
+        width = max((int(block.indices.max(initial=-1)) + 1 for block in self.blocks), default=1)
+        X = sp.vstack([_without_zeros(block, width) for block in self.blocks] or [sp.csr_array((0, width))], "csr")
+        inner = (X @ X.T).toarray()
+        squares = np.diag(inner)[:, None] + np.diag(inner) - 2.0 * inner
+        apart = np.sqrt(np.maximum(squares, 0.0))[np.triu_indices(len(inner), 1)]
+        return (float(apart.mean()), float(apart.std())) if len(apart) else (0.0, 0.0)
+
+
+def _without_zeros(block: Block, width: int) -> Any:
+    """The rows in float64, sparse, so that neither their storage nor features that are 0 change a sum."""
+    indices = np.tile(block.indices, n_rows(block)) if block.shared else block.indices
+    X = as_csr(block.values.astype(np.float64), indices, block.indptr, width)
+    X.eliminate_zeros()
+    return X
 
 
 @compiled
@@ -146,7 +165,7 @@ def _sums(block, mean, present, sums):
                 present[block.indices[p - lo if block.shared == 1 else p]] = 1
 
 
-def sample_of(blocks: list[Block], width: int) -> Sample:
+def sample_of(blocks: list[Block], width: int, targets: np.ndarray) -> Sample:
     """Ensures: neither the storage nor the cut of the rows changes a bit, nor do features that are 0 in all of them."""
     present, mean, entries, sums = np.zeros(width, np.int64), 0.0, 0, np.zeros(3)
     for _ in range(2):  # the second time around the mean
@@ -156,7 +175,8 @@ def sample_of(blocks: list[Block], width: int) -> Sample:
         entries = sum(map(n_rows, blocks)) * int(present.sum())
         mean = float(sums[0]) / max(entries, 1)
     squares = sums[1] + (entries - sums[2]) * mean * mean
-    return Sample(float(squares) / max(entries, 1), int(present.sum()))
+    spread = float(targets.std()) or float(abs(targets[0])) or 1.0
+    return Sample(float(squares) / max(entries, 1), int(present.sum()), spread, tuple(blocks))
 
 
 def as_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> Any:

@@ -13,6 +13,7 @@ def learn(spec, loss, X, y, outputs, seed):
     lam, delta, d = spec.regularization, spec.coverage, X.shape[1]
     l2 = isinstance(as_loss(spec.loss), Squared) and lam <= 1
     C, w, past, scores, y_max = np.zeros((0, d)), np.zeros((0, outputs)), [], [], 0.0
+    core = np.zeros(0, bool)
     key, window = rng.key(seed), (0, 0)
     for t, (x, yt) in enumerate(zip(X, y, strict=True), start=1):
         k = matrix(spec.kernel, C, x)[:, 0] if len(C) else np.zeros(0)
@@ -21,9 +22,9 @@ def learn(spec, loss, X, y, outputs, seed):
         tau = spec.start + t
         w = (1 - 1 / tau) * w
         Z = spec.beta == 0 or rng.uniform(key, t - 1) < max(0, 1 - spec.beta / t**spec.rho)
-        i = cell(spec.cells, delta, C, x) if Z else None
+        i = cell(spec.cells, delta, C, core, x) if Z else None
         if i is None and (Z or g.any()):
-            C, w, i = np.vstack([C, x]), np.vstack([w, np.zeros(outputs)]), len(C)
+            C, w, i, core = np.vstack([C, x]), np.vstack([w, np.zeros(outputs)]), len(C), np.append(core, Z)
         if g.any():
             w[i] -= g / (lam * tau)
         if l2 and g.any():
@@ -31,17 +32,20 @@ def learn(spec, loss, X, y, outputs, seed):
             norm = np.sqrt(max(0.0, np.sum(w * (matrix(spec.kernel, C, C) @ w))))
             w = w * min(1.0, y_max * lam**-0.5 / norm) if norm > 0 else w
         past.append(w)
-        if spec.output == "suffix" and window[1] <= (1 - spec.suffix) * t:
+        if spec.output == "suffix" and spec.rounds is not None:
+            if t == 1 + spec.rounds - max(1, round(spec.suffix * spec.rounds)):
+                window = t - 1, t - 1
+        elif spec.output == "suffix" and window[1] <= (1 - spec.suffix) * t:
             window = window[1], t
     return np.array(scores), len(C)
 
 
-def cell(cells, delta, C, x):
-    """i with x in P_i, or None: the nearest sphere, the first rectangle."""
+def cell(cells, delta, C, core, x):
+    """i with x in P_i, or None: the nearest sphere, the first rectangle, of the core points."""
     if cells == "sphere":
-        r = np.sqrt(((C - x) ** 2).sum(axis=1))
+        r = np.where(core, np.sqrt(((C - x) ** 2).sum(axis=1)), np.inf)
         return int(np.argmin(r)) if len(C) and r.min() < delta / 2 else None
-    inside = np.flatnonzero(np.abs(C - x).max(axis=1, initial=0.0) < delta / np.sqrt(len(x)))
+    inside = np.flatnonzero(core & (np.abs(C - x).max(axis=1, initial=0.0) < delta / np.sqrt(len(x))))
     return int(inside[0]) if len(inside) else None
 
 
