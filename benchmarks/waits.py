@@ -37,8 +37,9 @@ def task_of(y: np.ndarray, *, regression: bool = False) -> Task:
 def seconds(task: Task, X: np.ndarray, y: np.ndarray, threads: int, clock: Callable[[], float]) -> tuple[float, float]:
     """Of the rows until all is settled, and of the others."""
     learner, times = Learner("auto", task, threads=threads), [clock()]
-    for some in (slice(0, OVER), slice(OVER, None)):
-        learner.learn(X[some], y[some])
+    for first, stop in ((0, min(OVER, len(y))), (OVER, len(y))):
+        if first < stop:
+            learner.learn(X[first:stop], y[first:stop])
         times.append(clock())
     return times[1] - times[0], times[2] - times[1]
 

@@ -41,8 +41,6 @@ SPECS = {
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
-    "stack, adahedge": Stack(combine="adahedge", bound=0.8),
-    "stack, squint": Stack(combine="squint", bound=0.8, parts=(FOGD(), Ridge(solve="exact"))),
     "stack, boa": Stack(combine="boa", bound=0.8, parts=(OGD(), Perceptron())),
     "skeleton": Skeleton(),
 }

@@ -7,15 +7,18 @@ from scipy.integrate import quad
 from kernelstream import (
     FOGD,
     NOGD,
+    OGD,
     Auto,
     Binary,
     Learner,
     Multiclass,
     OnlineKernelClassifier,
     OnlineKernelRegressor,
+    Perceptron,
     Regression,
     Ridge,
     Stack,
+    laws,
 )
 from kernelstream.algorithms.stack import MOMENTS
 from kernelstream.evaluate.settings import flat, spec_from
@@ -163,6 +166,12 @@ def test_squints_integral_has_its_digits(R, V):
         cuts = sorted({0.0, 0.5, *(float(np.clip(peak + k * width, 0, 0.5)) for k in (-30, -10, -3, 0, 3, 10, 30))})
         exact = mpmath.log(mpmath.quad(lambda h: mpmath.exp(h * R - h * h * V), cuts))
     assert integral(R, V) == pytest.approx(float(exact), rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("combine", ["adahedge", "squint"])
+def test_experts_equal_their_reference(combine):  # boa obeys all laws in test_laws
+    spec = Stack(combine=combine, bound=0.8, parts=(OGD(), Perceptron()))
+    laws.check_law("equals_its_reference", laws.cases_by_law(spec)["equals_its_reference"])
 
 
 # What is combined.

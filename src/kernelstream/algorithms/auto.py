@@ -9,9 +9,9 @@
 
 The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
 (`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
-them, the stack goes on (`_anew`). From row 1,024 on that is begun beside the stream, and used an eighth of the rows
-later (`engine.ahead`). After the last settling the ridge's system is solved when rows have grown by a quarter, a little
-after each piece of rows (`numerics.gradual`). From row 16,384 on one of two rows, from row 131,072 on one of four, goes
+them, the stack goes on (`_anew`). From row 1,024 on that is begun beside the stream, and used some rows later
+(`engine.ahead`). After the last settling the ridge's system is solved when rows have grown by a quarter, a little after
+each piece of rows (`numerics.gradual`). From row 16,384 on one of two rows, from row 131,072 on one of four, goes
 into it and counts for all: beyond some rows a feature more tell hardly anything new, and the product is what a row
 costs. All of this happens at fixed rows, so that the cut of a stream changes no bit.
 
@@ -82,8 +82,8 @@ N_GIVEN = 1 + len(RATES)
 N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
-STAGED = 1024  # from this settling on a map is used an eighth of the rows later: it is searched for beside them
-STEPS = 36  # of that work are taken at pieces of these rows, where there is no helper for it; the others with the last
+STAGED, LATER = 1024, (128, 256)  # from this settling on a map is used a 16th of the rows later, within these
+SHARE, STEPS = 16, 36  # at every 16th of these rows there is a share of so many steps towards it
 EARLY, GROWTH, LONGEST = 8, 4, 16_384  # the ridge is solved when rows have grown by 1/8, from STAGED on by 1/4
 THINNED = 16_384, 131_072  # from these rows on one of two, then one of four, goes into the sums
 NEVER = 1 << 52
@@ -447,12 +447,13 @@ class Auto(Algorithm):
             anew = ahead.result(lambda: learned_anew(self, record, state, N, last))
             all_steps(anew.learn(state.kept, N, t))
             return self.after(anew.state(state)._replace(due=np.array([t, NEVER, t])))
-        with_waiting(sums)
+        if t % PIECE == 0 or t > last:
+            with_waiting(sums)
         if t == N:
             ahead.begin(learned_anew(self, record, state, N, last))
             due[:2] = NEVER, last
-        if N <= t < last:
-            ahead.go_on(-(-STEPS // ((last - N) // PIECE + 1)))
+        elif t < last:
+            ahead.go_on(-(-STEPS * SHARE // (last - N)))
         elif t >= due[0]:
             state.weights[...] = solution(sums, float(state.ridge), state.weights.dtype.type)
             due[0] = t
@@ -506,6 +507,8 @@ class Auto(Algorithm):
         if build <= t or build == NEVER:
             build = NEVER if built_row(t) == LAST else max(FIRST, 2 * settling_row(t))
         piece = (t // PIECE + 1) * PIECE
+        if settling_row(t) <= t < building_row(settling_row(t)):
+            piece = t + SHARE
         return np.array([solve, build, piece if built_row(t) == LAST else min(solve, build, piece)])
 
     def after(self, state: AutoState) -> AutoState:
@@ -521,7 +524,7 @@ class Auto(Algorithm):
 
 def building_row(N: int) -> int:
     """The row after which the map is used that is found on the first N."""
-    return N if N < STAGED else N + N // 8
+    return N if N < STAGED else N + min(max(N // 16, LATER[0]), LATER[1])
 
 
 def built_row(t: int) -> int:

@@ -146,7 +146,6 @@ class Stack(Algorithm):
         return laws | {
             "merge_is_the_weighted_sum": "weights are found anew from what both know",
             "weight_scales_the_step": "it scales those of the parts, and what is heard of them is clipped",
-            "late_classes_add_an_output": "a part that knows of a class that no row had says -1",
             "a_third_class_keeps_the_margin": "what is heard of each of two outputs is clipped",
         }
 

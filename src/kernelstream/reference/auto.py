@@ -80,7 +80,7 @@ class Model:
             self.plains = np.vstack([self.plains, self.plain])
         if t in 2 ** np.arange(3, 14):
             self.settle(t)
-            self.build_at, self.solve_at = t if t < 1024 else t + t // 8, math.inf
+            self.build_at, self.solve_at = t if t < 1024 else t + min(max(t // 16, 128), 256), math.inf
         if t == self.build_at:
             self.build(t)
         elif t == self.solve_at:
