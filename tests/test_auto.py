@@ -14,7 +14,7 @@ from kernelstream.laws.cases import reference_loss
 from kernelstream.numerics import gradual
 from kernelstream.numerics.link import chances, first_link
 from kernelstream.numerics.second_order import add_rows, no_sums, solved
-from kernelstream.numerics.settling import FIRST, LAST, columns_of, trending
+from kernelstream.numerics.settling import FIRST, LAST, columns_of, directions, trending
 from kernelstream.reference import auto as reference
 
 SMALL = Auto(size="small")
@@ -44,6 +44,13 @@ def test_compiled_equals_the_reference_while_a_metric_is_learned(task):
     np.testing.assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(learner.losses, losses, rtol=1e-6, atol=1e-7)
     assert learner.size == size
+
+
+def test_more_directions_begin_with_the_same():
+    omega = directions(5, 64, 3)
+    assert all(np.array_equal(directions(5, n, 3), omega[:, :n]) for n in (1, 5, 13, 32))
+    np.testing.assert_allclose(omega[:, :5].T @ omega[:, :5], np.diag((omega[:, :5] ** 2).sum(axis=0)), atol=1e-12)
+    assert np.mean((omega**2).sum(axis=0)) == pytest.approx(5.0, rel=0.2)
 
 
 def test_the_metric_shows_which_features_matter():

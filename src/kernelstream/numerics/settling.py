@@ -110,10 +110,13 @@ def trending(columns: Columns, X: np.ndarray) -> np.ndarray:
 
 
 def directions(width: int, n: int, seed: int) -> np.ndarray:
-    """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors."""
-    rng, times = np.random.default_rng(seed), -(-n // width)
-    turned = np.linalg.qr(rng.standard_normal((times, width, width)))[0]
-    turned *= np.sqrt(rng.chisquare(width, (times, 1, width)))
+    """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors. Those of
+    a larger n begin with the same: what is found with few features holds for more of them.
+    """
+    turns, lengths = np.random.default_rng(seed).spawn(2)
+    times = -(-n // width)
+    turned = np.linalg.qr(turns.standard_normal((times, width, width)))[0]
+    turned *= np.sqrt(lengths.chisquare(width, (times, 1, width)))
     return np.ascontiguousarray(turned.transpose(1, 0, 2).reshape(width, -1)[:, :n])
 
 
