@@ -335,9 +335,9 @@ def test_the_kit_catches_memory_that_grows(monkeypatch):
 def test_the_kit_catches_an_effect_of_the_block_size(monkeypatch):
     original = _expansion.ExpansionAlgorithm.prepare
 
-    def forgetful(self, record, state):  # called once a block
+    def forgetful(self, record, state, ahead):  # called once a block
         state.f.coef[...] *= 0.999
-        return original(self, record, state)
+        return original(self, record, state, ahead)
 
     monkeypatch.setattr(_expansion.ExpansionAlgorithm, "prepare", forgetful)
     with pytest.raises(AssertionError, match="blocks of 1 rows"):

@@ -8,7 +8,6 @@ from kernelstream import (
     FOGD,
     NOGD,
     OGD,
-    Auto,
     Binary,
     Learner,
     Multiclass,
@@ -180,7 +179,7 @@ def test_experts_equal_their_reference(combine):  # boa obeys all laws in test_l
 def test_weights_go_to_the_part_that_knows():
     X, y = stream("regression", n=900)
     parts = FOGD(kernel=Gaussian(1e-6), n_components=20), Ridge(kernel=Gaussian(0.2), n_components=80)
-    for combine in METHODS:
+    for combine in ("least-squares", "squint"):
         learner = Learner(Stack(parts=parts, combine=combine, bound=1.0), Regression())
         learner.learn(X, y)
         assert learner.attributes["weights"][1] > 0.8, combine
@@ -226,9 +225,9 @@ def test_a_kernel_is_that_of_the_parts_that_leave_theirs_open():
     assert [part.kernel for part in learner.settled.parts] == [Gaussian(learner.settled.kernel.gamma)] * 2
 
 
-def test_auto_is_a_part_too_and_late_labels_are_learned():
+def test_late_labels_are_learned():
     X, y = stream("binary", n=600)
-    spec = Stack(parts=(Auto(size="small"), NOGD(kernel=Gaussian(0.3), budget=30)))
+    spec = Stack(parts=SMALL)
     late, loop = (Learner(spec, Binary([-1, 1])) for _ in range(2))
     for one in (late, loop):
         one.show(X[:50])
@@ -245,7 +244,7 @@ def test_a_part_that_diverges_does_not_stop_the_others():
     calm = Ridge(kernel=Gaussian(0.3), n_components=40)
     with pytest.raises(FloatingPointError):
         Learner(wild, Regression()).learn(X, y)
-    for combine in METHODS:
+    for combine in ("least-squares", "squint"):
         learner = Learner(Stack(parts=(calm, wild), combine=combine, bound=1.0), Regression())
         shown = learner.learn(X, y)
         assert learner.n_seen == 600
