@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.merges import REAL, merges, rows_of
+from benchmarks.merges import merges, rows_of
 
 from kernelstream import ALGORITHMS
 from kernelstream.kernels import Gaussian, Sigmoid
@@ -11,7 +11,7 @@ from kernelstream.numerics.projection import projected
 from kernelstream.reference.kernels import matrix
 
 
-@pytest.fixture(scope="module", params=REAL)
+@pytest.fixture(scope="module", params=["cod-rna", "satimage", "cpusmall"])
 def real(request, data_directory):
     return rows_of(request.param, 9 * 1500)
 
