@@ -151,7 +151,7 @@ def test_a_rank_one_update_is_one():
     assert not np.tril(R, -1).any()
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", {FLOORS[name]: name for name in reversed(ALGORITHMS)}.values())
 def test_every_floor_runs(name):
     data = synthetic(200, 4)
     small = {"budget": 20} if "budget" in base_parameters(name) else {}

@@ -18,7 +18,6 @@ from kernelstream import (
     Perceptron,
     Regression,
     Ridge,
-    Stack,
     laws,
 )
 from kernelstream import algorithms as table
@@ -41,7 +40,6 @@ SPECS = {
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
-    "stack, boa": Stack(combine="boa", bound=0.8, parts=(OGD(), Perceptron())),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -167,8 +167,8 @@ def test_squints_integral_has_its_digits(R, V):
     assert integral(R, V) == pytest.approx(float(exact), rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("combine", ["adahedge", "squint"])
-def test_experts_equal_their_reference(combine):  # boa obeys all laws in test_laws
+@pytest.mark.parametrize("combine", EXPERTS)
+def test_experts_equal_their_reference(combine):
     spec = Stack(combine=combine, bound=0.8, parts=(OGD(), Perceptron()))
     laws.check_law("equals_its_reference", laws.cases_by_law(spec)["equals_its_reference"])
 

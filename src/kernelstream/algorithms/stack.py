@@ -41,7 +41,6 @@ from ._features import FeatureAlgorithm
 from ._parts import LiftedAlready, evaluate_parts, lift_parts, listed, remember_parts, step_parts, unlisted
 from .auto import WIDEST
 from .fogd import FOGD
-from .nogd import NOGD
 from .ridge import Ridge
 
 MOMENTS = 128  # at which the weights are kept; half of them when they are full
@@ -96,7 +95,7 @@ class Stack(Algorithm):
     bound: the largest target of a regression, and the smallest with a minus; what is beyond counts as it.
     """
 
-    parts: tuple[Algorithm, ...] = field(default_factory=lambda: (Ridge(), FOGD(), NOGD()))
+    parts: tuple[Algorithm, ...] = field(default_factory=lambda: (Ridge(), FOGD()))
     combine: str = LEAST_SQUARES
     bound: float | None = None
 
