@@ -167,6 +167,16 @@ def test_squints_integral_has_its_digits(R, V):
     assert integral(R, V) == pytest.approx(float(exact), rel=1e-11, abs=1e-11)
 
 
+LAWS = {law: cases[:1] for law, cases in laws.cases_by_law(Stack(parts=(OGD(), Perceptron()))).items() if cases}
+del LAWS["merge_refuses_strangers"]  # they have other kernels, each of which is another loop to compile
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_law(law):
+    """On one case each: a loop of several learners takes long to compile."""
+    laws.check_law(law, LAWS[law])
+
+
 @pytest.mark.parametrize("combine", EXPERTS)
 def test_experts_equal_their_reference(combine):
     spec = Stack(combine=combine, bound=0.8, parts=(OGD(), Perceptron()))
