@@ -124,6 +124,8 @@ class Case:
                 moved = after.border > before.border
             elif self.learner == "budget-perceptron":  # which may take a row in and drop it again
                 moved = margins(scores, self.y[t : t + 1])[0] <= 0
+            elif self.learner == "stack":  # whose parts have courses of their own
+                moved = True
             course.sizes[t], course.moved[t], course.changed[t] = size, moved, changed
             course.gone[t] = max(0, size + moved - left)
             course.slots[t] = points.argmax() if points.any() else kept
