@@ -7,7 +7,7 @@ import pytest
 from benchmarks.no_tuning import page
 from benchmarks.no_tuning.errors import calibration_error, errors_of, log_loss, shares_loss
 from benchmarks.no_tuning.measure import OVER_ALL, SECOND_HALF, Case, Results, cases, measured
-from benchmarks.no_tuning.peers import PEERS, no_change, one_by_one, ours, peer, tuned
+from benchmarks.no_tuning.peers import PEERS, _one_by_one, no_change, ours, peer, tuned
 from benchmarks.no_tuning.sets import CALIBRATED, DESIGN, SETS, Rows, rows_of
 
 from kernelstream import FOGD, Auto, Binary, Learner
@@ -42,7 +42,7 @@ class Copying:
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_no_change_is_what_a_peer_shows_that_copies_labels(delay):
     rows, copying = stream(20), Copying()
-    shown = one_by_one(copying.predict, copying.learn, list(range(20)), rows, delay)
+    shown = _one_by_one(copying.predict, copying.learn, list(range(20)), rows, delay)
     assert np.array_equal(shown, no_change(rows, delay, 0)().shown)
     asked, told = copying.heard.index(("asked", 10)), copying.heard.index(("told", 10 - delay))
     assert told == asked + 1, "the label of row t - delay comes right after row t has been predicted"

@@ -146,7 +146,7 @@ def river(rows: Rows, delay: int, seed: int) -> Run:
     else:
         model = forest.ARFClassifier(n_models=RIVER_TREES, seed=seed)
     given = [dict(enumerate(x)) for x in rows.X.tolist()]
-    return lambda: Answer(one_by_one(model.predict_one, model.learn_one, given, rows, delay))
+    return lambda: Answer(_one_by_one(model.predict_one, model.learn_one, given, rows, delay))
 
 
 def capymoa(names: tuple[str, str | None], rows: Rows, delay: int, seed: int) -> Run:
@@ -166,10 +166,10 @@ def capymoa(names: tuple[str, str | None], rows: Rows, delay: int, seed: int) ->
         found = model.predict(instance)
         return found if rows.regression or found is None else classes[found]
 
-    return lambda: Answer(one_by_one(label, lambda x, _: model.train(x), list(stream), rows, delay))
+    return lambda: Answer(_one_by_one(label, lambda x, _: model.train(x), list(stream), rows, delay))
 
 
-def one_by_one(
+def _one_by_one(
     predict: Callable[[Any], Any], learn: Callable[[Any, Any], Any], given: list[Any], rows: Rows, delay: int
 ) -> np.ndarray:
     """What is shown of each row; one that gets no answer is the smallest class, or 0."""

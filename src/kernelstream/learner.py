@@ -420,7 +420,7 @@ class Learner:
         """Do what an interrupt has left to be done before the next row. Who learns at the moment does so anyway."""
         if self._runner is not None and self._runner.is_due and self._turns.learning.acquire(blocking=False):
             try:
-                with self._turns.changing(), held():
+                with self._turns.changing():
                     self._runner.make_ready()
             finally:
                 self._turns.learning.release()

@@ -1,1 +1,0 @@
-"""Streams that change, for learners that nobody tuned."""
