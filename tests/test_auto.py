@@ -1,5 +1,9 @@
 """Auto: equal to its reference while a metric is searched for; growth, files, merges; what it learns of raw rows."""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -321,3 +325,22 @@ def test_probabilities_are_calibrated(name):
     loss = -np.log(chances[np.arange(len(chances)), np.searchsorted(classifier.classes_, y[half:])]).mean()
     share = np.bincount(y[:half]) / half
     assert loss < 0.35 * -(share * np.log(share)).sum()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of POSIX systems")
+def test_a_fork_while_something_is_settled_goes_on_alone():
+    X, y = stream("multiclass", n=LAST + 400)
+    learner, through = (Learner(SMALL, TASKS["multiclass"], threads=2) for _ in range(2))
+    through.learn(X, y)
+    learner.learn(X[: LAST + 8], y[: LAST + 8])
+    child = os.fork()
+    if child == 0:
+        learner.learn(X[LAST + 8 :], y[LAST + 8 :])
+        os._exit(int(not np.array_equal(learner.scores(X), through.scores(X))))
+    deadline = time.monotonic() + 60
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from queue import SimpleQueue
 from typing import Any
+from weakref import WeakSet
 
 from ..numerics.compile import MOST_THREADS
 
@@ -91,8 +92,12 @@ def _helpers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, available() - 1), "kernelstream")
 
 
+_asked: WeakSet[Future[Any]] = WeakSet()  # what helpers do or are to do
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_helpers.cache_clear)  # threads do not live on in a fork
+    # Threads do not live on in a fork: what they do ends before it, and the fork has helpers of its own.
+    os.register_at_fork(before=lambda: wait(set(_asked)), after_in_child=_helpers.cache_clear)
 
 
 def ask(work: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -101,7 +106,9 @@ def ask(work: Callable[..., Any], *args: Any) -> Future[Any]:
     What reads ahead and what lifts ahead share the helpers, first come, first served: no more threads than cores work.
     """
     try:
-        return _helpers().submit(work, *args)
+        asked = _helpers().submit(work, *args)
+        _asked.add(asked)
+        return asked
     except RuntimeError:  # the interpreter is about to end, and there are no helpers any more
         return Future()
 
