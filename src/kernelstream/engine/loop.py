@@ -13,6 +13,9 @@ from ..numerics.rows import Block, alone, row_of
 # What `learn_rows` does with rows; the first alone for one chunk at a time.
 LIFT, LEARN, BOTH = 1, 2, 3
 
+# When the labels of rows come that `score_rows` scores.
+NEVER, LATER = range(2)
+
 
 class AtOnce(NamedTuple):
     """The label of a row comes right after it was predicted."""
@@ -133,10 +136,11 @@ def learn_rows(record, state, scratch, examples, start, end, what):
 
 
 @compiled
-def score_rows(record, state, scratch, block, scores, start, end):
+def score_rows(record, state, scratch, block, scores, start, end, labels):
     """scores[t] = f(row t) for the rows start .. end-1, learning nothing. Return the first row whose scores are not
     finite, or -1.
-    """
+
+    labels: NEVER; or LATER, when what an algorithm wants to know of the rows then, it keeps."""
     for first in range(start, end, scratch.common.chunk):
         stop = min(first + scratch.common.chunk, end)
         lift(record, state, scratch, block, first, stop)
@@ -146,16 +150,6 @@ def score_rows(record, state, scratch, block, scores, start, end):
             for k in range(scores.shape[1]):
                 if not np.isfinite(scores[t, k]):
                     return t
+            if labels == LATER:
+                remember(record, state, scratch, x)
     return -1
-
-
-@compiled
-def show_rows(record, state, scratch, block, scores, start, end):
-    """`score_rows` for rows whose labels come later: what an algorithm wants to know of them then, it keeps."""
-    for first in range(start, end, scratch.common.chunk):
-        stop = min(first + scratch.common.chunk, end)
-        lift(record, state, scratch, block, first, stop)
-        for t in range(first, stop):
-            x = row_of(block, t, t - first, scratch.common.dense)
-            evaluate(record, state, scratch, x, scores[t])
-            remember(record, state, scratch, x)

@@ -15,7 +15,7 @@ from ..numerics.rows import Block, n_rows
 from . import cores
 from .ahead import Ahead
 from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
-from .loop import BOTH, LEARN, LIFT, AtOnce, Examples, Late, learn_rows, score_rows, show_rows
+from .loop import BOTH, LATER, LEARN, LIFT, NEVER, AtOnce, Examples, Late, learn_rows, score_rows
 from .single import Single
 from .state import on_lines
 from .turns import held
@@ -226,23 +226,24 @@ class Runner:
         if threads > 1 and chunks >= cores.FEWEST_CHUNKS:
             start = scratch.common.chunk
             began = time.perf_counter()
-            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, 0, start))
+            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, 0, start, NEVER))
             if self.sharing.worth(time.perf_counter() - began, 0.0, chunks):
                 self._score_in_pieces(block, scores, [scratch, *(self._spare_scratch() for _ in range(threads - 1))])
                 return
-        self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, n))
+        self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, n, NEVER))
         self._spare.append(scratch)
 
     def show(self, block: Block, scores: np.ndarray) -> None:
         """`score` for rows whose labels come later."""
         self.make_ready()
-        show_rows(self.record, self._state, self._scratches[0], block, scores, 0, len(scores))
+        scratch, n = self._scratches[0], len(scores)
+        self._require_finite(score_rows(self.record, self._state, scratch, block, scores, 0, n, LATER))
 
     def _score_in_pieces(self, block: Block, scores: np.ndarray, scratches: list[Any]) -> None:
         """The rest of the rows, behind the first chunk."""
 
         def work(scratch: Any, start: int, stop: int) -> None:
-            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, stop))
+            self._require_finite(score_rows(self.record, self._state, scratch, block, scores, start, stop, NEVER))
 
         cores.in_pieces(work, scratches, scratches[0].common.chunk, len(scores))
         self._spare.extend(scratches)
@@ -253,7 +254,7 @@ class Runner:
         scores = np.zeros((n, self.shape.n_outputs), self.shape.dtype)
         for first in range(0, n, scratch.common.chunk):
             stop = min(first + scratch.common.chunk, n)
-            score_rows(self.record, self._state, scratch, block, scores, first, stop)
+            score_rows(self.record, self._state, scratch, block, scores, first, stop, NEVER)
             yield Chunk(scratch, scores[first:stop])
         self._spare.append(scratch)
 

@@ -8,7 +8,7 @@ from ..numerics.compile import compiled, direct
 from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
 from ..numerics.tiles import DOT
-from .loop import BOTH, AtOnce, Examples, learn_rows, score_rows
+from .loop import BOTH, NEVER, AtOnce, Examples, learn_rows, score_rows
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -34,9 +34,9 @@ class Single:
         block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
         examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
         self._learning = runner.record, runner._state, scratch, examples, 0, 1, BOTH
-        self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1
+        self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1, NEVER
         learn_rows(*self._learning[:-3], 0, 0, BOTH)
-        score_rows(*self._scoring[:-2], 0, 0)
+        score_rows(*self._scoring[:-3], 0, 0, NEVER)
         self._block, self._products = block, [one for one in runner.spec.kernels if one.metric == DOT]
         self._safe = 0.0  # rows of kernels of products are safe to learn from up to this square
         self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)

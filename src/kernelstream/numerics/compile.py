@@ -8,6 +8,7 @@ the files that compiled code can come from. Without a writable directory nothing
 """
 
 import contextlib
+import copy
 import functools
 import hashlib
 import os
@@ -15,11 +16,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import cgutils
+from numba.core import cgutils, inline_closurecall
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, overload
 
@@ -156,6 +158,26 @@ def compiled(function: Callable[..., Any]) -> Any:
 def reduction(function: Callable[..., Any]) -> Any:
     """Compile on first call; sums in it may be reordered."""
     return _jit(function, _REASSOCIATE)
+
+
+def _copier() -> Callable[[Any], Any]:
+    """`copy.deepcopy` for the blocks of one function after the other, whose scope is copied once."""
+    last: list[Any] = [None, None]  # a scope and its copy
+
+    def copied(block: Any) -> Any:
+        scope = getattr(block, "scope", None)
+        known = {id(scope): last[1]} if scope is not None and scope is last[0] else {}
+        found = copy.deepcopy(block, known)
+        last[:] = scope, getattr(found, "scope", None)
+        return found
+
+    return copied
+
+
+# To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
+# the time that compiling takes.
+if getattr(inline_closurecall, "copy", None) is copy:
+    inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
