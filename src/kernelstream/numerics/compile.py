@@ -307,10 +307,12 @@ def room_on_stack(rows: int, columns: int) -> Any:
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             real, length = context.get_data_type(like.dtype), context.get_constant(numba.intp, rows * columns)
             size = context.get_abi_sizeof(real)
+            data = cgutils.alloca_once(builder, real, length)
+            data.align = 64  # where vectors begin, and cache lines
             array = context.make_array(matrix)(context, builder)
             populate_array(
                 array,
-                cgutils.alloca_once(builder, real, length),
+                data,
                 shape=[context.get_constant(numba.intp, n) for n in (rows, columns)],
                 strides=[context.get_constant(numba.intp, n * size) for n in (columns, 1)],
                 itemsize=context.get_constant(numba.intp, size),

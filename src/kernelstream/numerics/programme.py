@@ -28,7 +28,7 @@ HEADER = 2
 MOST_PARTS = 8
 
 # Points that a programme runs for at once: a call of a formula costs little beside them, and they stay in the caches.
-FEW = 128
+FEW = 256
 
 # An address is written as so many numbers of 16 bits, which float32 holds exactly.
 _WORDS = 4
