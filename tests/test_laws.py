@@ -136,6 +136,7 @@ def test_the_budget_is_reached_in_the_cases_that_check_it(name):
     "spec",
     [
         OGD(kernel=GAUSSIAN, loss="logistic", learning_rate=0.1),
+        OGD(kernel=SUM, loss="logistic", learning_rate=0.1),
         FOGD(kernel=GAUSSIAN, n_components=300),
         NOGD(kernel=GAUSSIAN, budget=1100, rank=30, loss="logistic", learning_rate=0.1),
     ],
