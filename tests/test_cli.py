@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from kernelstream.cli import app
 from kernelstream.cli.demo import LEARNERS
 from kernelstream.evaluate.run import prequential
 from kernelstream.evaluate.settings import FAMILIES, flat, spec_from
-from kernelstream.kernels import Gaussian, Laplacian, Polynomial
+from kernelstream.kernels import Gaussian, Laplacian, Linear, Polynomial
 from kernelstream.losses import Huber
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources import Shuffled, fit_scaling, open_source
@@ -200,15 +201,17 @@ def test_settings_make_specs():
     assert spec_from("fogd", ["loss=logistic", "learning_rate=1e-3"]) == FOGD(loss="logistic", learning_rate=0.001)
     assert spec_from("fogd", ["kernel.sigma=8"]).kernel == Gaussian(sigma=8)
     assert spec_from("fogd", []) == FOGD()
+    spec = spec_from("ogd", ["kernel=(gaussian + 0.5*linear) * polynomial", "kernel.parts.0.parts.0.gamma=0.1"])
+    assert spec.kernel == (Gaussian(gamma=0.1) + 0.5 * Linear()) * Polynomial()
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_flat_settings_make_the_same_spec_again(name):
-    for kernel in FAMILIES["kernel"]:
+    for kernel in (*FAMILIES["kernel"], "gaussian+linear", "0.5*matern+0.5*cauchy", "3*(linear+sigmoid)*gaussian"):
         try:
             spec = spec_from(name, [f"kernel={kernel}"])
         except ValueError as refusal:
-            assert FAMILIES["kernel"][kernel].__name__ in str(refusal)  # a kernel that it cannot take
+            assert re.search(re.split(r"\W+", kernel)[-1], str(refusal), re.IGNORECASE)  # a kernel that it cannot take
             continue
         assert spec_from(name, [f"{key}={value}" for key, value in flat(spec).items()]) == spec
 
@@ -220,6 +223,11 @@ def test_flat_settings_make_the_same_spec_again(name):
         ("kernel.width=3", "gaussian has no parameter 'width'; it has gamma, sigma"),
         ("kernel=rbf", "kernel='rbf' is not known; choose one of gaussian, laplacian"),
         ("kernel=3", "kernel=3 is not known"),
+        ("kernel=rbf+linear", "kernel='rbf' is not known; choose one of gaussian, laplacian"),
+        ("kernel=gaussian+", "kernel='gaussian+' is no kernel; a sum or product is written as in gaussian+0.5*linear"),
+        ("kernel=gaussian+1", "kernel='gaussian+1' is no kernel"),
+        ("kernel=__import__('os')*linear", "is no kernel; a sum or product is written as"),
+        ("kernel=0*gaussian", "multiplier=0 must be a number greater than 0"),
         ("kernel=linear", "Linear has no spectral sampler"),
         ("kernel.gamma=-1", "gamma=-1 must be a number greater than 0"),
         ("loss=zero-one", "loss='zero-one' is not known; choose one of perceptron, hinge"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelstream.kernels import KERNELS, Gaussian, Linear
-from kernelstream.laws.examples import example_kernels, sparse_rows
+from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows
 from kernelstream.laws.kernels import dictionary
 from kernelstream.numerics import gram
 from kernelstream.reference.kernels import matrix
@@ -157,7 +157,7 @@ def test_shrinking_leaves_no_trace_of_the_removed_point():
     assert not follower.R.any()
 
 
-@pytest.mark.parametrize("kernel", example_kernels(), ids=str)
+@pytest.mark.parametrize("kernel", example_kernels() + composite_kernels(), ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gram_and_cross_matrices_equal_the_reference(kernel, dtype):
     A, B = (sparse_rows(n, seed=n).astype(np.float32).astype(np.float64) for n in (25, 11))

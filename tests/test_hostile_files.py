@@ -108,6 +108,38 @@ def test_a_file_with_such_a_kernel_is_refused(saved, gamma):
         Learner.load(path)
 
 
+def nested(depth, kind, kernel):
+    for _ in range(depth):
+        kernel = {"type": kind, "parts": [kernel, {"type": "Linear"}]}
+    return kernel
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        {"type": "Sum"},
+        {"type": "Sum", "parts": []},
+        {"type": "Sum", "parts": 3},
+        {"type": "Sum", "parts": [{"type": "Linear"}, 3]},
+        {"type": "Sum", "parts": [{"type": "Linear"}, {"type": "Hinge"}]},
+        {"type": "Multiple", "multiplier": 1e39, "kernel": {"type": "Linear"}},
+        {"type": "Multiple", "multiplier": "inf", "kernel": {"type": "Linear"}},
+        {"type": "Multiple", "multiplier": -1.0, "kernel": {"type": "Linear"}},
+        {"type": "Multiple", "multiplier": 1.0},
+        {"type": "_Composite"},
+        nested(8, "Sum", {"type": "Linear"}),
+        nested(300, "Product", {"type": "Linear"}),
+    ],
+    ids=lambda kernel: str(kernel)[:60],
+)
+def test_a_file_with_a_sum_or_product_that_cannot_be_is_refused(saved, kernel):
+    def change(header):
+        header["settled"]["kernel"] = header["algorithm"]["kernel"] = kernel
+
+    with pytest.raises(ModelFileError, match=r"model\.ks"):
+        Learner.load(saved("rbp", change))
+
+
 def test_a_width_that_is_settled_on_tiny_features_is_finite():
     learner = Learner("bogd++", Binary([0, 1]))
     learner.learn(1e-25 * ROWS, (ROWS[:, 0] > 0).astype(int))

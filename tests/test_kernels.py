@@ -1,6 +1,7 @@
 """Kernels: compiled rows against the plain formulas, spectra against kernels, widths, and a kernel of a user's own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from kernelstream import FOGD, NOGD, OGD, Binary, Learner
+from kernelstream import BSGD, FOGD, NOGD, OGD, Auto, Binary, Learner, OnlineKernelClassifier
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
@@ -19,22 +21,30 @@ from kernelstream.kernels import (
     Laplacian,
     Linear,
     Matern,
+    Multiple,
     Polynomial,
+    Product,
     Sigmoid,
+    Sum,
 )
 from kernelstream.laws import KERNEL_LAWS, check_kernel
 from kernelstream.laws.agreement import KERNEL_ROUNDING
-from kernelstream.laws.examples import example_kernels, sparse_rows, stream
-from kernelstream.laws.kernels import kernel_rows
+from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows, stream
+from kernelstream.laws.kernels import dictionary, kernel_rows
+from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.elementary import exp
-from kernelstream.numerics.rows import Sample
+from kernelstream.numerics.expansion import kernel_row, own_value
+from kernelstream.numerics.programme import MOST_PARTS
+from kernelstream.numerics.rows import Sample, complete_row, dense_row
 from kernelstream.numerics.tiles import TILE
 from kernelstream.reference.kernels import matrix
 from kernelstream.tasks import BINARY
 
 DTYPES = ["float32", "float64"]
-EXAMPLES = example_kernels()
+SINGLE = example_kernels()
+EXAMPLES = SINGLE + composite_kernels()
 SPECTRAL = [kernel for kernel in EXAMPLES if kernel.shift_invariant]
+SINGLE_SPECTRAL = [kernel for kernel in SINGLE if kernel.shift_invariant]
 every_kernel = pytest.mark.parametrize("kernel", EXAMPLES, ids=str)
 
 
@@ -219,7 +229,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0])
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
-@pytest.mark.parametrize("kernel", SPECTRAL, ids=str)
+@pytest.mark.parametrize("kernel", SINGLE_SPECTRAL, ids=str)
 def test_frequencies_average_to_the_kernel(kernel, pair, gamma):
     """Monte Carlo: E cos(u'(x - z)) = k(x, z), to five standard errors of 100,000 draws (at most 0.011)."""
     kernel = type(kernel)(**{**kernel.get_params(), "gamma": gamma})
@@ -239,7 +249,7 @@ def test_a_frequency_is_a_function_of_seed_feature_and_component(kernel):
     assert len(np.unique(whole)) == whole.size
 
 
-@pytest.mark.parametrize("kernel", SPECTRAL, ids=str)
+@pytest.mark.parametrize("kernel", SINGLE_SPECTRAL, ids=str)
 def test_frequencies_scale_with_the_width(kernel):
     """exp(-gamma d^2) = exp(-(sqrt(gamma) d)^2), and exp(-gamma |d|): frequencies are those of gamma = 1, scaled."""
     base = type(kernel)(**{**kernel.get_params(), "gamma": 1.0}).frequencies(1, range(3), 40)
@@ -247,10 +257,165 @@ def test_frequencies_scale_with_the_width(kernel):
     np.testing.assert_allclose(wide, base * (9.0 if isinstance(kernel, Laplacian) else 3.0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [k for k in EXAMPLES if not k.shift_invariant], ids=str)
+@pytest.mark.parametrize("kernel", [k for k in SINGLE if not k.shift_invariant], ids=str)
 def test_a_kernel_without_a_spectrum_says_so(kernel):
     with pytest.raises(ValueError, match=f"{type(kernel).__name__} has no spectral sampler.*NOGD"):
         kernel.frequencies(0, range(3), 10)
+
+
+# Sums and products.
+
+G, L = Gaussian(gamma=0.3), Linear()
+
+
+def test_kernels_add_and_multiply():
+    assert Sum((G, L)) == G + L and Product((G, L)) == G * L
+    assert 0.5 * G == G * 0.5 == Multiple(0.5, G) == np.float64(0.5) * G == np.float32(0.5) * G
+    assert (G + L) + G == G + (L + G) == Sum((G, L, G)) == Sum((Sum((G, L)), G))
+    assert (G * L) * G == G * (L * G) == Product((G, L, G))
+    assert Multiple(6, G) == 2 * (3 * G)
+    assert G + L != L + G and G + L != G * L and 0.5 * G != 0.25 * G
+
+
+@pytest.mark.parametrize("kernel", composite_kernels(), ids=str)
+def test_a_composite_is_written_as_it_is_made(kernel):
+    assert eval(repr(kernel)) == kernel
+    again = clone(OnlineKernelClassifier(OGD(kernel=kernel))).algorithm.kernel
+    assert again == kernel and again is not kernel
+
+
+def test_parameters_of_the_parts_go_by_their_places():
+    kernel = (Gaussian() + 0.5 * Linear()) * Polynomial()
+    assert kernel.get_params()["parts__0__parts__0__gamma"] == "scale"
+    kernel.set_params(parts__0__parts__0__gamma=3.0, parts__1__degree=4, parts__0__parts__1__multiplier=0.25)
+    assert kernel == (Gaussian(gamma=3.0) + 0.25 * Linear()) * Polynomial(degree=4)
+    with pytest.raises(ValueError, match="gamma=-1"):
+        kernel.set_params(parts__0__parts__0__gamma=-1)
+    estimator = OnlineKernelClassifier(OGD(kernel=Gaussian() + Linear()))
+    assert estimator.set_params(algorithm__kernel__parts__0__gamma=2.0).algorithm.kernel == Gaussian(gamma=2.0) + L
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: 0 * G, "multiplier=0 must be a number greater than 0"),
+        (lambda: G * -1.5, r"multiplier=-1\.5"),
+        (lambda: True * G, "multiplier=True"),
+        (lambda: Multiple(2.0, "gaussian"), "'gaussian' is no kernel.*Multiple"),
+        (lambda: Sum((G, "linear")), "'linear' is no kernel.*Sum"),
+        (lambda: Product((G,)), "at least two kernels"),
+        (lambda: Sum([G, L]), "must be a tuple"),
+        (lambda: sum([G] * MOST_PARTS, L), f"has {MOST_PARTS + 1} parts.*at most {MOST_PARTS}"),
+    ],
+)
+def test_what_is_no_sum_or_product_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("make", [lambda: G + 1, lambda: 1 + G, lambda: G * "x", lambda: G + "linear", lambda: G - L])
+def test_operations_that_kernels_do_not_have_are_type_errors(make):
+    with pytest.raises(TypeError, match=r"unsupported operand|can't multiply"):
+        make()
+
+
+def test_each_width_of_a_composite_is_settled():
+    kernel = Gaussian() + 0.5 * (Laplacian() * Polynomial(gamma=7.0))
+    assert kernel.depends_on_data
+    settled = kernel.settle(Sample(4.0, 5))
+    assert settled == Gaussian(gamma=1 / 20) + 0.5 * (Laplacian(gamma=1 / 10) * Polynomial(gamma=7.0))
+    assert not settled.depends_on_data
+    with pytest.raises(ValueError, match=r"Gaussian.*settled by the first rows"):
+        kernel.lower("float64")
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_product_of_gaussians_is_a_gaussian(storage, dtype):
+    X, points = representable(sparse_rows(7)), representable(sparse_rows(TILE + 3, seed=8))
+    product, single = Gaussian(gamma=0.2) * Gaussian(gamma=0.3), Gaussian(gamma=0.5)
+    got, expected = (kernel_rows(kernel, storage(X), points, dtype) for kernel in (product, single))
+    close(got, expected.astype(np.float64), KERNEL_ROUNDING[dtype])
+    assert np.std(product.frequencies(1, range(40), 2000)) == pytest.approx(1.0, abs=0.01)  # sqrt(2 * 0.5)
+
+
+@pytest.mark.parametrize("spec", [OGD(), NOGD(budget=20, rank=8)], ids=["ogd", "nogd"])
+def test_learners_do_the_same_with_a_product_of_gaussians(spec):
+    X, y = stream(BINARY)
+    scores = []
+    for kernel in (Gaussian(gamma=0.1) * Gaussian(gamma=0.2), Gaussian(gamma=0.3)):
+        learner = Learner(replace(spec, kernel=kernel), Binary([-1, 1]), dtype="float64", seed=2)
+        scores.append(learner.learn(X, y))
+    np.testing.assert_allclose(*scores, rtol=0.0, atol=1e-9)
+
+
+@compiled
+def _own_value(kernel, x, row):
+    return own_value(kernel, x, row)
+
+
+@every_kernel
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_k_of_a_row_and_itself(kernel, dtype):
+    X = representable(sparse_rows(3))
+    record, row, rounding = (
+        kernel.lower(dtype),
+        kernel_row(dictionary(kernel, X, dtype)),
+        8 * float(np.finfo(dtype).eps),
+    )
+    for x in X:
+        room = dense_row(40, dtype)
+        room.values[:] = x
+        got = _own_value(record, complete_row(room), row)
+        assert got == pytest.approx(matrix(kernel, x, x)[0, 0], rel=rounding)
+        assert got == pytest.approx(kernel.own_value(np.dtype(dtype).type(x @ x)), rel=rounding)
+
+
+def test_values_and_numbers_that_overflow_are_refused_by_the_part_that_has_them():
+    learner = Learner(OGD(kernel=G + Polynomial(gamma=1.0, degree=8) * Linear()), Binary([-1, 1]))
+    with pytest.raises(
+        ValueError, match=r"Row 1: Gaussian \+ Polynomial \* Linear gives k\(x, x\).*Scale the features"
+    ):
+        learner.learn(np.array([[1.0, 0.0], [1e3, 1e3]]), [1, -1])
+    for kernel, message in ((L + Gaussian(gamma=1e39), r"^Gaussian\(gamma=1e\+39\)"), (1e39 * G, "multiplier")):
+        with pytest.raises(ValueError, match=f"{message}.*not finite in float32"):
+            Learner(OGD(kernel=kernel), Binary([-1, 1]))
+        Learner(OGD(kernel=kernel), Binary([-1, 1]), dtype="float64")
+
+
+def test_a_composite_is_what_its_parts_are():
+    assert (G + L).positive_definite and (2.0 * G * L).positive_definite
+    assert not (G + Sigmoid()).positive_definite and not (G * Sigmoid()).positive_definite
+    assert (G * Laplacian()).shift_invariant and (0.3 * G + 0.7 * Cauchy()).shift_invariant
+    assert not (G * L).shift_invariant and not (G + Cauchy()).shift_invariant and not (0.5 * G).shift_invariant
+
+
+@pytest.mark.parametrize(
+    ("spec", "kernel", "message"),
+    [
+        (FOGD, G + L, r"^Gaussian \+ Linear has no spectral sampler.*NOGD"),
+        (FOGD, G + Laplacian(), r"k\(x, x\) = 1.*0\.5 \* Gaussian\(\) \+ 0\.5 \* Laplacian"),
+        (partial(FOGD, map="structured"), G * G, r"^Gaussian \* Gaussian .*isotropic.*map='plain'"),
+        (partial(FOGD, map="binning"), Laplacian() * Laplacian(), r"^Laplacian \* Laplacian .*boxes"),
+        (partial(BSGD, maintenance="merging"), G * G, r"Gaussian \* Gaussian has none"),
+        (partial(BSGD, maintenance="projection"), G + Sigmoid(), r"^Gaussian \+ Sigmoid is not positive definite"),
+        (Auto, G * G, r"^Gaussian \* Gaussian"),
+    ],
+)
+def test_learners_that_need_more_refuse_a_composite_by_name(spec, kernel, message):
+    with pytest.raises(ValueError, match=message):
+        spec(kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", [0.2 * G + 0.8 * Laplacian(gamma=0.1), G * Laplacian(gamma=0.1)], ids=str)
+def test_waves_stand_for_a_composite(kernel):
+    """FOGD's z'z estimates the kernel: its scores after one row are k(x, .) to five standard errors."""
+    X, _ = stream(BINARY, n=30)
+    n = 4000
+    learner = Learner(FOGD(kernel=kernel, n_components=n, learning_rate=1.0), Binary([-1, 1]), dtype="float64", seed=4)
+    learner.learn(X[:1], [1])
+    expected = matrix(kernel, X, X[:1])[:, 0]
+    assert np.abs(learner.scores(X)[:, 0] - expected).max() <= 5.0 / np.sqrt(n)
 
 
 # A kernel of a user's own.
@@ -288,6 +453,16 @@ def test_a_kernel_of_ones_own_gives_its_formula(dtype):
     X, points = representable(sparse_rows(6)), representable(sparse_rows(9, seed=2))
     got = kernel_rows(RationalQuadratic(1.5), X, points, dtype)
     close(got, rational_quadratic(1.5, X, points), KERNEL_ROUNDING[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_kernel_of_ones_own_adds_and_multiplies(dtype, storage):
+    X, points = representable(sparse_rows(6)), representable(sparse_rows(9, seed=2))
+    kernel = RationalQuadratic(1.5) * (RationalQuadratic(0.5) + 0.5 * Linear())
+    got = kernel_rows(kernel, storage(X), points, dtype)
+    expected = rational_quadratic(1.5, X, points) * (rational_quadratic(0.5, X, points) + 0.5 * X @ points.T)
+    close(got, expected, KERNEL_ROUNDING[dtype])
 
 
 @pytest.mark.parametrize("spec", [OGD, NOGD], ids=["ogd", "nogd"])

@@ -26,8 +26,8 @@ from kernelstream.algorithms._skeleton import Skeleton
 from kernelstream.kernels import KERNELS, Gaussian, Kernel, Laplacian, Polynomial
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
-from kernelstream.laws.cases import Case, learn_in_blocks
-from kernelstream.laws.examples import example_kernels, sparse_rows, stream
+from kernelstream.laws.cases import Case, learn_in_blocks, one_a_task
+from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows, stream
 from kernelstream.losses import LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
@@ -48,6 +48,14 @@ BUDGET = "budget_is_never_exceeded"
 
 CASES = {name: laws.cases_by_law(spec) for name, spec in SPECS.items()}
 
+# Sums and products of kernels have records like others: learners that see them in each way stand for all.
+SUM, NESTED, _, SPECTRAL, *_ = composite_kernels()
+WITH_COMPOSITES = {
+    name: one_a_task(laws.selection(SPECS[name], [SPECTRAL] if name == "fogd" else [SUM, NESTED]))
+    for name in ("ogd", "polk", "nogd", "fogd")
+}
+NOT_OF_KERNELS = laws.LEARNER_LAWS.keys() - {"nothing_is_recompiled", "settling_does_not_depend_on_the_cut"}
+
 
 # One algorithm after the other: workers that share the tests compile or load each of them once.
 @pytest.mark.parametrize(
@@ -56,6 +64,12 @@ CASES = {name: laws.cases_by_law(spec) for name, spec in SPECS.items()}
 )
 def test_law(law, name):
     laws.check_law(law, CASES[name][law])
+
+
+@pytest.mark.parametrize("law", [law for law in laws.ALGORITHM_LAWS if law not in NOT_OF_KERNELS])
+@pytest.mark.parametrize("name", WITH_COMPOSITES)
+def test_law_with_sums_and_products_of_kernels(law, name):
+    laws.check_law(law, [case for case in WITH_COMPOSITES[name] if laws.applies(law, case)])
 
 
 # What the table covers.
@@ -122,6 +136,7 @@ def test_the_budget_is_reached_in_the_cases_that_check_it(name):
     "spec",
     [
         OGD(kernel=GAUSSIAN, loss="logistic", learning_rate=0.1),
+        OGD(kernel=SUM, loss="logistic", learning_rate=0.1),
         FOGD(kernel=GAUSSIAN, n_components=300),
         NOGD(kernel=GAUSSIAN, budget=1100, rank=30, loss="logistic", learning_rate=0.1),
     ],

@@ -12,7 +12,7 @@ from kernelstream import OGD, Binary, Learner, Multiclass, OnlineKernelClassifie
 from kernelstream.algorithms.polk import POLK, prune, take_in
 from kernelstream.engine import Shape
 from kernelstream.engine.state import leaves
-from kernelstream.kernels import Gaussian, Polynomial
+from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks, reference_loss
 from kernelstream.laws.examples import TASKS, stream
@@ -397,3 +397,15 @@ def test_twenty_times_as_fast_as_the_reference():
     start = time.perf_counter()
     reference.learn(learner.settled, loss, X[:1000], learner.task.encode(y[:1000]), 5, 0)
     assert 5 * (time.perf_counter() - start) > 20 * ours
+
+
+def test_a_sum_of_kernels_learns_what_no_part_of_it_does():
+    """Sec. 6: a positive linear combination of kernels is a kernel. A plane with waves on it, in POLK's few terms."""
+    X = np.random.default_rng(0).uniform(-2.0, 2.0, (400, 3))
+    y = X @ [2.0, -1.0, 0.5] + np.sin(3.0 * X[:, 0]) * np.cos(2.0 * X[:, 1])
+    errors = []
+    for kernel in (Gaussian(gamma=1.0) + 0.2 * Linear(), Gaussian(gamma=1.0), Linear()):
+        learner = Learner(POLK(kernel=kernel, learning_rate=0.3, parsimony=0.1), Regression(), dtype="float64")
+        errors.append(np.mean((learner.learn(X, y)[200:, 0] - y[200:]) ** 2))
+        assert learner.size < 250
+    assert errors[0] < 0.4 * min(errors[1:])

@@ -101,6 +101,17 @@ def test_halving_gives_more_rows_to_fewer_trials_and_the_defaults_stay():
     assert list(tuned.searched) == ["kernel.gamma", "regularization"]
 
 
+def test_every_width_of_a_sum_of_kernels_is_searched_in_its_own_unit():
+    X, y = shuffled("diabetes")
+    alone = [
+        space("ogd", [f"kernel={kernel}"], X, y, TASKS["diabetes"], 0)["kernel.gamma"]
+        for kernel in ("laplacian", "gaussian")
+    ]
+    both = space("ogd", ["kernel=0.5*laplacian+gaussian"], X, y, TASKS["diabetes"], 0)
+    assert [both["kernel.parts.0.kernel.gamma"], both["kernel.parts.1.gamma"]] == alone
+    assert alone[0] != alone[1]
+
+
 def test_divergence_is_infinitely_bad_and_ends_nothing():
     X, y = shuffled("diabetes")
     fixed = ["kernel=polynomial", "kernel.degree=2"]

@@ -5,26 +5,30 @@ of, the numbers that its formula needs (`constants`), and `formula(constants, ro
 into kernel values in place. It is compiled on first use and runs at the speed of the built-in ones; write literals as
 ``one = row.dtype.type(1)`` where float32 speed matters.
 
+Kernels add and multiply: ``Gaussian() + 0.5 * Linear()``, ``(Gaussian() + Linear()) * Polynomial()``.
+
 ``gamma="scale"`` is settled on the first rows as 1 / (number of features * variance of X); features that are 0 in all
 of them do not count, so that dense and sparse rows give the same.
 """
 
 import dataclasses
 import math
+import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
-from .numerics import rng
+from .numerics import programme, rng
 from .numerics.compile import Pointer
 from .numerics.elementary import exp
 from .numerics.rows import MOST, Block, Sample, n_rows
+from .numerics.tiles import ALONE, four_rows, one_row
 from .numerics.tiles import DOT as DOT
 from .numerics.tiles import MANHATTAN as MANHATTAN
 from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .numerics.tiles import four_rows, one_row
 from .parameters import Parameters, at_least, one_of, positive, whole
 
 # The largest gamma that is settled on data: finite in float32, with room for the factors of a formula.
@@ -57,14 +61,14 @@ class Need(NamedTuple):
     """
 
     name: str
-    refusal: str  # {kernel} stands for the name of the kernel's class
+    refusal: str  # {kernel} stands for what the kernel is called
 
     def check(self, kernel: "Kernel") -> None:
         if not getattr(kernel, self.name):
             raise self.refused(kernel)
 
     def refused(self, kernel: "Kernel") -> ValueError:
-        return ValueError(self.refusal.format(kernel=type(kernel).__name__))
+        return ValueError(self.refusal.format(kernel=kernel.called))
 
 
 POSITIVE_DEFINITE = Need(
@@ -74,13 +78,14 @@ POSITIVE_DEFINITE = Need(
 )
 SHIFT_INVARIANT = Need(
     "shift_invariant",
-    "{kernel} has no spectral sampler: random Fourier features need a shift-invariant kernel "
-    "(Gaussian, Laplacian, Cauchy, Matern). NOGD takes any kernel.",
+    "{kernel} has no spectral sampler: random Fourier features need a shift-invariant kernel with k(x, x) = 1 "
+    "(Gaussian, Laplacian, Cauchy, Matern; a product of them; a sum whose multipliers add up to 1, as in "
+    "0.5 * Gaussian() + 0.5 * Laplacian()). NOGD takes any kernel, Ridge(map='nystrom') any positive definite one.",
 )
 ISOTROPIC = Need(
     "isotropic",
-    "{kernel} is not a mixture of Gaussians, so its frequencies have preferred directions: "
-    "map='structured' needs an isotropic kernel (Gaussian, Cauchy, Matern). Use map='plain'.",
+    "{kernel} is not a single isotropic kernel (Gaussian, Cauchy, Matern), whose frequencies prefer no direction: "
+    "map='structured' needs one. Use map='plain'.",
 )
 BINNED = Need(
     "binned",
@@ -94,11 +99,13 @@ class Kernel(Parameters):
 
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
-    isotropic: ClassVar[bool] = False  # shift-invariant and a mixture of Gaussians
+    isotropic: ClassVar[bool] = False  # shift-invariant and a Gaussian of random width, see `scales`
     binned: ClassVar[bool] = False  # the chance that two rows share a box of random sides, see `steps`
     gaussian: ClassVar[bool] = False  # two terms become one by the closed form of `numerics.pairs`
     positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
+
+    __array_ufunc__ = None  # so that NumPy's numbers leave products with kernels to kernels
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -113,6 +120,29 @@ class Kernel(Parameters):
     def constants(self) -> tuple[float, ...]:
         """The numbers that `formula` uses."""
         raise NotImplementedError
+
+    def __add__(self, other: Any) -> "Sum":
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Product | Multiple":
+        return Product((self, other)) if isinstance(other, Kernel) else self.__rmul__(other)
+
+    def __rmul__(self, other: Any) -> "Multiple":
+        return Multiple(other, self) if isinstance(other, numbers.Real) else NotImplemented  # type: ignore[arg-type]
+
+    def spelled(self, word: Callable[["Kernel"], str]) -> str:
+        """Its formula, with a word for each of the single parts."""
+        return word(self)
+
+    @property
+    def called(self) -> str:
+        """What it is called in messages."""
+        return self.spelled(lambda single: type(single).__name__)
+
+    @property
+    def single_parts(self) -> "tuple[Kernel, ...]":
+        """The kernels that it is made of, which are made of no others."""
+        return (self,)
 
     @property
     def depends_on_data(self) -> bool:
@@ -141,15 +171,25 @@ class Kernel(Parameters):
         filled = np.diff(block.indptr) > 0
         squares[filled] = np.add.reduceat(block.values**2, block.indptr[:-1][filled])
         row = int(np.argmax(squares))
-        own = squares[row : row + 1].copy()
-        with np.errstate(over="ignore"):
-            self.formula(np.array(self.constants(), dtype), own)
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = self.own_value(squares[row])
         most = MOST[np.dtype(dtype).name]
-        if not abs(own[0]) <= most:
+        if not abs(own) <= most:
             raise ValueError(
-                f"Row {row}: {type(self).__name__} gives k(x, x) = {own[0]:g}, which exceeds {most:g}, the largest "
+                f"Row {row}: {self.called} gives k(x, x) = {own:g}, which exceeds {most:g}, the largest "
                 f"value that is computed with in {np.dtype(dtype).name}. Scale the features."
             )
+
+    def own_value(self, square: Any) -> Any:
+        """k(x, x) for ||x||^2 = square, in its precision."""
+        own = np.array([square if self.metric == DOT else 0], square.dtype)
+        self.formula(np.array(self.constants(), own.dtype), own)
+        return own[0]
+
+    @property
+    def at_zero(self) -> float:
+        """k(x, x) of a shift-invariant kernel."""
+        return 1.0
 
     def lower(self, dtype: Any) -> KernelRecord:
         return KernelRecord(*self.lower_for_rows(dtype), *four_rows(self.metric, dtype))
@@ -158,9 +198,13 @@ class Kernel(Parameters):
         constants = np.array(self.constants(), dtype)
         return RowKernelRecord(self.metric, self._pointer.address(dtype), constants, one_row(dtype))
 
+    def instructions(self, dtype: Any) -> list[float]:
+        """It as a part of a programme."""
+        return programme.part(self.metric, self._pointer.address(dtype), self.constants())
+
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
-        """Spectral samples, (features, n_components) in float64: each entry a function of (seed, feature,
-        component).
+        """Spectral samples of k / k(x, x), (features, n_components) in float64: each entry a function of (seed,
+        feature, component).
         """
         raise SHIFT_INVARIANT.refused(self)
 
@@ -413,6 +457,197 @@ class Sigmoid(_Scaled):
             e = exp(-abs(a) - abs(a))
             t = (one - e) / (one + e)
             row[j] = t if a >= 0 else -t
+
+
+@dataclass(repr=False)
+class _Composite(Kernel):
+    """A kernel that is made of others: its record holds a programme (`numerics.programme`)."""
+
+    formula = staticmethod(programme.formula)
+
+    @property
+    def operands(self) -> tuple[Kernel, ...]:
+        """The kernels that it is made of, which may be made of others."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        for one in self.operands:
+            if not isinstance(one, Kernel):
+                raise ValueError(f"{one!r} is no kernel, and a {type(self).__name__} is made of kernels.")
+        n = len(self.single_parts)
+        if n > programme.MOST_PARTS:
+            raise ValueError(f"{self.called} has {n} parts, and a kernel has at most {programme.MOST_PARTS}.")
+
+    def __repr__(self) -> str:
+        return self.spelled(repr)
+
+    def _inside(self, word: Callable[[Kernel], str]) -> list[str]:
+        """The operands' formulas, in parentheses where they need them."""
+        return [
+            f"({one.spelled(word)})" if isinstance(one, _Composite) and not isinstance(self, Sum) else one.spelled(word)
+            for one in self.operands
+        ]
+
+    @property
+    def single_parts(self) -> tuple[Kernel, ...]:
+        return tuple(single for one in self.operands for single in one.single_parts)
+
+    @property
+    def _metrics(self) -> set[int]:
+        return {single.metric for single in self.single_parts}
+
+    @property
+    def metric(self) -> int:  # type: ignore[override]
+        """Of several the first: products, with which k(x, x) is one of x, before distances."""
+        return min(self._metrics)
+
+    @property
+    def positive_definite(self) -> bool:  # type: ignore[override]
+        return all(one.positive_definite for one in self.operands)
+
+    @property
+    def shift_invariant(self) -> bool:  # type: ignore[override]
+        return all(one.shift_invariant for one in self.single_parts) and math.isclose(self.at_zero, 1.0)
+
+    @property
+    def depends_on_data(self) -> bool:
+        return any(one.depends_on_data for one in self.operands)
+
+    def require_finite(self, dtype: Any) -> None:
+        for one in self.operands:
+            one.require_finite(dtype)
+
+    def lower(self, dtype: Any) -> KernelRecord:
+        together = four_rows(self.metric, dtype) if len(self._metrics) == 1 else (ALONE, ALONE)
+        return KernelRecord(*self.lower_for_rows(dtype), *together)
+
+    def lower_for_rows(self, dtype: Any) -> RowKernelRecord:
+        text = programme.header(self.metric, self._metrics) + self.instructions(dtype)
+        tile = one_row(dtype) if len(self._metrics) == 1 else programme.one_row(dtype)
+        return RowKernelRecord(self.metric, self._pointer.address(dtype), np.array(text, dtype), tile)
+
+
+@dataclass(repr=False)
+class _OfSeveral(_Composite):
+    """Several kernels that one operation joins; those that it joined before are taken one by one."""
+
+    parts: tuple[Kernel, ...]
+
+    sign: ClassVar[str]
+    operation: ClassVar[int]  # of a programme
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.parts, tuple) and len(self.parts) > 1):
+            raise ValueError(f"parts={self.parts!r} must be a tuple of at least two kernels.")
+        if any(isinstance(part, type(self)) for part in self.parts):
+            groups = [part.parts if isinstance(part, type(self)) else (part,) for part in self.parts]
+            self.parts = tuple(part for group in groups for part in group)
+        self.check()
+
+    @property
+    def operands(self) -> tuple[Kernel, ...]:
+        return self.parts
+
+    def spelled(self, word: Callable[[Kernel], str]) -> str:
+        return f" {self.sign} ".join(self._inside(word))
+
+    def settle(self, sample: Sample) -> Self:
+        return dataclasses.replace(self, parts=tuple(part.settle(sample) for part in self.parts))
+
+    def instructions(self, dtype: Any) -> list[float]:
+        first, *others = (part.instructions(dtype) for part in self.parts)
+        return first + [number for other in others for number in (*other, self.operation)]
+
+    def samples(self, seed: int, features: Any, n_components: int) -> list[np.ndarray]:
+        """Frequencies of each part, independent of those of the others."""
+        seeds = [int(rng.key(seed, rng.PARTS, i)) for i in range(len(self.parts))]
+        return [part.frequencies(own, features, n_components) for part, own in zip(self.parts, seeds, strict=True)]
+
+
+@dataclass(repr=False)
+class Sum(_OfSeveral):
+    """k_1 + k_2 + ...: ``Gaussian() + Linear()``."""
+
+    sign: ClassVar[str] = "+"
+    operation: ClassVar[int] = programme.ADD
+
+    @property
+    def at_zero(self) -> float:
+        return sum(part.at_zero for part in self.parts)
+
+    def own_value(self, square: Any) -> Any:
+        return sum(part.own_value(square) for part in self.parts)
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        """Each component is one of a part, which is drawn by the parts' shares of k(x, x)."""
+        shares = np.cumsum([part.at_zero for part in self.parts])
+        uniforms = rng.uniform(rng.key(seed, rng.MIXTURE), np.arange(n_components))
+        chosen = np.searchsorted(shares[:-1] / shares[-1], uniforms)
+        return np.choose(chosen, self.samples(seed, features, n_components))
+
+
+@dataclass(repr=False)
+class Product(_OfSeveral):
+    """k_1 k_2 ...: ``Gaussian() * Polynomial()``."""
+
+    sign: ClassVar[str] = "*"
+    operation: ClassVar[int] = programme.MULTIPLY
+
+    @property
+    def at_zero(self) -> float:
+        return math.prod(part.at_zero for part in self.parts)
+
+    def own_value(self, square: Any) -> Any:
+        return math.prod(part.own_value(square) for part in self.parts)
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        """The spectrum of a product is that of a sum of independent frequencies."""
+        return np.sum(self.samples(seed, features, n_components), axis=0)
+
+
+@dataclass(repr=False)
+class Multiple(_Composite):
+    """multiplier * kernel: ``0.5 * Gaussian()``."""
+
+    multiplier: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        positive(multiplier=self.multiplier)
+        if isinstance(self.kernel, Multiple):
+            self.multiplier, self.kernel = self.multiplier * self.kernel.multiplier, self.kernel.kernel
+        self.check()
+
+    @property
+    def operands(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
+
+    def spelled(self, word: Callable[[Kernel], str]) -> str:
+        return f"{float(self.multiplier)!r} * {self._inside(word)[0]}"
+
+    @property
+    def at_zero(self) -> float:
+        return float(self.multiplier) * self.kernel.at_zero
+
+    def settle(self, sample: Sample) -> Self:
+        return dataclasses.replace(self, kernel=self.kernel.settle(sample))
+
+    def require_finite(self, dtype: Any) -> None:
+        super().require_finite(dtype)
+        if not float(self.multiplier) <= float(np.finfo(dtype).max):
+            raise ValueError(
+                f"{self!r} has a multiplier that is not finite in {np.dtype(dtype).name} "
+                f"(largest {np.finfo(dtype).max:.2g}). Make it smaller."
+            )
+
+    def own_value(self, square: Any) -> Any:
+        return square.dtype.type(self.multiplier) * self.kernel.own_value(square)
+
+    def instructions(self, dtype: Any) -> list[float]:
+        return [*self.kernel.instructions(dtype), programme.TIMES, float(self.multiplier)]
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        return self.kernel.frequencies(seed, features, n_components)
 
 
 KERNELS: dict[str, type[Kernel]] = {

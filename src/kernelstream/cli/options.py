@@ -47,7 +47,11 @@ Data = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter, such as kernel.gamma=0.1; repeatable."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter, such as kernel.gamma=0.1 or kernel=gaussian+linear; repeatable.",
+    ),
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Cores: all for many runs, two for one, if not given.")]
 

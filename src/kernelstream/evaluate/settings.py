@@ -1,5 +1,9 @@
-"""Specs from settings in words: ``kernel=laplacian kernel.gamma=0.1 learning_rate=inverse-sqrt`` and back."""
+"""Specs from settings in words: ``kernel=laplacian kernel.gamma=0.1 learning_rate=inverse-sqrt`` and back.
 
+``kernel=gaussian+0.5*linear`` is a sum, and ``kernel.parts.0.gamma=0.1`` reaches into it.
+"""
+
+import ast
 import dataclasses
 import inspect
 from collections.abc import Iterable
@@ -7,7 +11,7 @@ from typing import Any
 
 from ..algorithms import ALGORITHMS, make
 from ..engine import Algorithm
-from ..kernels import KERNELS
+from ..kernels import KERNELS, Kernel
 from ..losses import LOSSES
 from ..parameters import Parameters, did_you_mean
 from ..schedules import SCHEDULES
@@ -38,7 +42,8 @@ def flat(spec: Parameters) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, value in spec.get_params(deep=False).items():
         if isinstance(value, tuple):
-            settings[name] = ",".join(part.name for part in value)
+            if not isinstance(spec, Kernel):  # what a kernel is made of stands in what it is called
+                settings[name] = ",".join(part.name for part in value)
             for i, part in enumerate(value):
                 settings.update({f"{name}.{i}.{inner}": setting for inner, setting in flat(part).items()})
         elif isinstance(value, Parameters):
@@ -110,6 +115,8 @@ def _part(name: str, value: Any, default: Any) -> Any:
         return tuple(make(word.strip()) for word in value.split(","))
     if value == default or not (name == "kernel" or (name == "learning_rate" and isinstance(value, str))):
         return value
+    if name == "kernel" and isinstance(value, str) and set("+*") & set(value):
+        return _composite(value)
     if value not in FAMILIES[name]:
         number = "a number or " if name == "learning_rate" else ""
         choose = did_you_mean(value, FAMILIES[name])
@@ -117,9 +124,38 @@ def _part(name: str, value: Any, default: Any) -> Any:
     return FAMILIES[name][value]()
 
 
+def _composite(text: str) -> Kernel:
+    """The kernel that words, numbers, +, * and parentheses stand for."""
+
+    def found(node: ast.AST) -> Any:
+        match node:
+            case ast.Name(id=word):
+                return _part("kernel", word, None)
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return found(left) + found(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return found(left) * found(right)
+        raise SyntaxError
+
+    try:
+        kernel = found(ast.parse(text, mode="eval").body)
+    except (SyntaxError, TypeError):
+        kernel = None
+    if not isinstance(kernel, Kernel):
+        raise ValueError(
+            f"kernel={text!r} is no kernel; a sum or product is written as in gaussian+0.5*linear or "
+            "(gaussian+linear)*polynomial."
+        )
+    return kernel
+
+
 def _called(name: str, part: Parameters) -> str:
-    """The word for a part, or its class when it has none."""
+    """The word for a part, or its class when it has none; the formula of a kernel that is made of others."""
     words = {kind: word for word, kind in FAMILIES.get(name, {}).items()}
+    if isinstance(part, Kernel):
+        return part.spelled(lambda single: words.get(type(single), type(single).__name__)).replace(" ", "")
     return words.get(type(part), type(part).__name__)
 
 

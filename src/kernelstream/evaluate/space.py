@@ -47,9 +47,7 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     unit = _spread(y) if regression else 1.0
     # A residual's square has a slope that is in the target's unit already.
     step = unit if not ("loss" in parameters and parameters["loss"] in ("auto", "squared")) else 1.0
-    width = 1.0 / (manhattan if spec.kernel.metric == MANHATTAN else squared)
     rules = {
-        "kernel.gamma": Range(2**-6 * width, 2**6 * width),
         "learning_rate": Range(2**-7 * step, step) if regression else Range(2**-6, 2**4),
         "regularization": Range(1e-8, 1e-2, zero=0.5),
         "aggressiveness": Range(2**-8 * unit, 2**4 * unit),
@@ -60,6 +58,10 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         "parsimony": Range(2**-8 * unit, unit),
         "coverage": Range(2**-2 * distance, 2 * distance),
     }
+    for name in parameters:
+        if name.startswith("kernel.") and name.endswith(".gamma"):
+            width = 1.0 / (manhattan if _holder(spec, name).metric == MANHATTAN else squared)
+            rules[name] = Range(2**-6 * width, 2**6 * width)
     rules["learning_rate.rate"] = rules["learning_rate"]
     if parameters.get("regularization"):
         # Pegasos and its kin divide by it.
@@ -91,6 +93,13 @@ def drawn(
         else:
             return candidate
     raise ValueError(f"{algorithm} refused {_MOST_DRAWS} random settings in a row, the last one because {refusal}")
+
+
+def _holder(spec: Any, name: str) -> Any:
+    """The part of a spec that has a parameter."""
+    for word in name.split(".")[:-1]:
+        spec = spec[int(word)] if isinstance(spec, tuple) else getattr(spec, word)
+    return spec
 
 
 def _distances(X: Any, seed: int) -> tuple[float, float, float]:

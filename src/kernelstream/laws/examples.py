@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels import DOT, KERNELS, Kernel
+from ..kernels import DOT, KERNELS, Cauchy, Gaussian, Kernel, Laplacian, Linear, Polynomial
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Multiclass, Regression, Task
 from .agreement import N_ROWS
 
@@ -28,6 +28,19 @@ def example_kernels() -> list[Kernel]:
         width = {"gamma": 0.1 if kind.metric == DOT else 0.3} if "gamma" in {f.name for f in fields(kind)} else {}
         examples += [kind(**width, **variant) for variant in [{}, *KERNEL_VARIANTS.get(name, [])]]
     return examples
+
+
+def composite_kernels() -> list[Kernel]:
+    """Sums and products: of each metric and of several, nested, and with a spectrum."""
+    gaussian, laplacian, cauchy = (kind(gamma=0.3) for kind in (Gaussian, Laplacian, Cauchy))
+    return [
+        gaussian + Linear(),
+        (gaussian + 0.5 * laplacian) * Polynomial(gamma=0.1),
+        gaussian * Gaussian(gamma=0.1),
+        0.25 * laplacian + 0.75 * cauchy * gaussian,
+        2.0 * Linear() + Polynomial(gamma=0.1, degree=3),
+        laplacian * (laplacian + 0.1 * laplacian),
+    ]
 
 
 def adjusted(spec: Any, **values: Any) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 from numba.core import cgutils, inline_closurecall
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic, overload
+from numba.np.arrayobj import populate_array
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 # Interpreted code never leaves the interpreter, so that threads would only get into each other's way.
@@ -311,6 +312,39 @@ def _caller(returns: Any) -> Any:
 
 call_for_value = _caller(numba.float64)
 call_for_effect = _caller(numba.void)
+
+
+def room_on_stack(rows: int, columns: int) -> Any:
+    """A function of compiled code, `room(like)`: a matrix for intermediate results, of the type of the array `like`.
+
+    It lives until its caller returns. What is in it at first is not defined, and every use in one caller is one matrix.
+    """
+    if INTERPRETED:
+        return lambda like: np.zeros((rows, columns), like.dtype)
+
+    @intrinsic
+    def room(typing_context: Any, like: Any) -> Any:
+        matrix = numba.types.Array(like.dtype, 2, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            real, length = context.get_data_type(like.dtype), context.get_constant(numba.intp, rows * columns)
+            size = context.get_abi_sizeof(real)
+            data = cgutils.alloca_once(builder, real, length)
+            data.align = 64  # where vectors begin, and cache lines
+            array = context.make_array(matrix)(context, builder)
+            populate_array(
+                array,
+                data,
+                shape=[context.get_constant(numba.intp, n) for n in (rows, columns)],
+                strides=[context.get_constant(numba.intp, n * size) for n in (columns, 1)],
+                itemsize=context.get_constant(numba.intp, size),
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return matrix(like), generate
+
+    return room
 
 
 def direct(function: Any, *arguments: Any) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from .compile import inlined, reduction
 from .lists import COMPLETE, clear, copy_point, list_points, list_row, room_for_lists
 from .rows import LARGEST, Row, row_of
-from .tiles import DOT, MANHATTAN, STRETCH, TILE, apply_formula, four_metrics, kernel_tile, metric_column
+from .tiles import ALONE, DOT, MANHATTAN, STRETCH, TILE, apply_formula, four_metrics, kernel_tile, metric_column
 
 ROWS = 4  # dense rows whose metric values are computed together
 
@@ -113,7 +113,7 @@ def kernel_rows(kernel, f, block, start, stop, dense, row, out):
     """out[t - start] = the kernel values of row t of a block."""
     n, d = f.size[()], f.points.shape[0]
     t = start
-    if block.shared == 1 and block.indices.shape[0] == d:
+    if block.shared == 1 and block.indices.shape[0] == d and kernel.four != ALONE:
         t = stop - (stop - start) % ROWS
     for begin in range(0, d, STRETCH):
         for r in range(start, t, ROWS):
@@ -136,7 +136,7 @@ def take_metrics(kernel, f, x, row):
 
     The first of four rows computes them for all. A row's place tells which one it is.
     """
-    if x.place < 0:
+    if x.place < 0 or kernel.four == ALONE:
         return False
     if x.place % ROWS == 0:
         length = row.rows.shape[0]

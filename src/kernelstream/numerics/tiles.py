@@ -15,6 +15,9 @@ DOT, SQUARED_DISTANCE, MANHATTAN = range(3)
 # Points are visited in tiles whose metric values, features and coefficients stay in the first-level cache.
 TILE = 1024
 
+# In the place of the addresses in `four_rows`: the kernel takes every row alone.
+ALONE = -1
+
 # Many dense rows meet the points this many features at a time: what is read of the points stays in the second-level
 # cache for the next rows.
 STRETCH = 128
@@ -45,8 +48,11 @@ def _add_feature(metric, v, z, sums):
             sums[j] += abs(z[j] - v)
 
 
-def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo, row, wide):
-    """Write the kernel values of x = (indices, values) and the points lo, lo+1, ... into `row`."""
+@inlined
+def metric_tile(metric, indices, values, points, norms, lo, row, wide):
+    """Write the metric values of x = (indices, values) and the points lo, lo+1, ... into `row`; norms: of these points,
+    ||.||_1 for the Manhattan metric and ||.||^2 for the other distance.
+    """
     n = row.shape[0]
     complete = indices.shape[0] == points.shape[0]
     if metric == DOT or complete:
@@ -54,7 +60,7 @@ def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo,
             row[j] = 0
     else:
         for j in range(n):
-            wide[j] = norms[lo + j]
+            wide[j] = norms[j]
     # Four features at a time, in the order that one at a time would have: the same bits, a quarter of the traffic.
     first = 0
     while metric == SQUARED_DISTANCE and first + 4 <= indices.shape[0]:
@@ -92,6 +98,11 @@ def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo,
     if metric != DOT and not complete:
         for j in range(n):
             row[j] = wide[j] if wide[j] > 0.0 else 0.0
+
+
+def _kernel_tile(metric, formula, constants, indices, values, points, norms, lo, row, wide):
+    """Write the kernel values of x = (indices, values) and the points lo, lo+1, ... into `row`."""
+    metric_tile(metric, indices, values, points, norms[lo : lo + row.shape[0]], lo, row, wide)
     call_for_effect(formula, constants, row)
 
 
@@ -200,7 +211,8 @@ def _metric_column(metric, values, points, i, out):
     out[1, i], out[2, i], out[3, i] = s1, s2, s3
 
 
-_TILE = Pointer(_kernel_tile, "iirxrmwirw", value=False)
+TILE_ARGUMENTS = "iirxrmwirw"
+_TILE = Pointer(_kernel_tile, TILE_ARGUMENTS, value=False)
 _FOUR = [Pointer(four, "rmiiim", value=False) for four in (_four_products, _four_squares, _four_distances)]
 _COLUMN = Pointer(_metric_column, "irmim", value=False)
 

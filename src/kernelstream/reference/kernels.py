@@ -27,6 +27,12 @@ def matrix(kernel: k.Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
             return (g * (A @ B.T) + c) ** p
         case k.Sigmoid(settled_gamma=g, offset=c):
             return np.tanh(g * (A @ B.T) + c)
+        case k.Sum(parts=parts):
+            return np.sum([matrix(part, A, B) for part in parts], axis=0)
+        case k.Product(parts=parts):
+            return np.prod([matrix(part, A, B) for part in parts], axis=0)
+        case k.Multiple(multiplier=c, kernel=part):
+            return c * matrix(part, A, B)
     raise ValueError(f"no reference for {kernel}")
 
 
