@@ -20,7 +20,7 @@ ROWS = [
     {"a": 3.0, "colour": "blue", "b": True},
     {"a": -1.5, "colour": "red", "b": 0, "size": "S"},
     {"b": 4.0, "late": 7.0},
-    {"a": None, "colour": None, "b": math.nan},
+    {"a": None, "colour": None, "b": math.nan, "size": pd.NA},
 ]
 
 
@@ -150,6 +150,8 @@ def test_tables_refuse_by_name_and_row():
         columns.take(pa.table({"l": [[1.0], [2.0]]}))
     with pytest.raises(ValueError, match="Two columns are named 'a'"):
         columns.take(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(ValueError, match=r"Row 1: the value inf of 'b' exceeds 1e\+15"):
+        columns.take(pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, np.inf]}))
     with pytest.raises(ValueError, match="is empty"):
         columns.take(pd.DataFrame({"a": []}))
 

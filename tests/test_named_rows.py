@@ -11,15 +11,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from river import compose, evaluate, linear_model, metrics, preprocessing
+from typer.testing import CliRunner
 
 from kernelstream import FOGD, Auto, Binary, Learner, Multiclass, Regression
+from kernelstream.cli import app
 from kernelstream.encoding import Columns
 from kernelstream.evaluate import prequential
 from kernelstream.evaluate.run import side_by_side
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.metrics import MistakeRate
-from kernelstream.sources import ArraySource, RowSource
+from kernelstream.sources import ArraySource, RowSource, open_source
 
 SPEC = FOGD(kernel=Gaussian(gamma=0.3), n_components=30)
 COLOURS = ("red", "green", "blue")
@@ -162,6 +164,24 @@ def test_threads_may_predict_while_names_come():
     stop.set()
     thread.join()
     assert not failures and shared.columns.width > 400
+
+
+def test_a_model_of_a_file_takes_its_rows_as_dictionaries(tmp_path):
+    lines = [f"{row['size']},{row['colour']},{label}" for row, label in pairs()]
+    (tmp_path / "shop.csv").write_text("\n".join(["size,colour,bought", *lines]) + "\n")
+    rows = [{"size": row["size"], "colour": row["colour"]} for row, _ in pairs()]
+    for read in ({"categorical": "onehot"}, {"categorical": "hash"}, {"drop": ["colour"]}):
+        options = ["--drop", "colour"] if "drop" in read else ["--categorical", read["categorical"]]
+        command = ["run", str(tmp_path / "shop.csv"), "--algorithm", "fogd", *options, "--save", str(tmp_path / "m.ks")]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        (X, _), *_ = open_source(tmp_path / "shop.csv", label="bought", **read)
+        by_name = Learner.load(tmp_path / "m.ks")
+        given = rows if "drop" not in read else [{"size": row["size"]} for row in rows]
+        assert by_name.columns.width == X.shape[1]
+        assert np.allclose(by_name.scores(given), Learner.load(tmp_path / "m.ks").scores(X), atol=1e-6)
+        by_name.learn([{**given[0], "late": 1.0}], ["yes"])
+        assert by_name.width == X.shape[1] + 1
 
 
 # Prequential evaluation.

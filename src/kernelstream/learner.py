@@ -885,9 +885,10 @@ class Learner:
             grow_classes=header["grow_classes"],
             scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs")),
             threads=header["threads"],
-            columns=None if header.get("columns") is None else Columns.from_json(header["columns"]),
+            columns=Columns.of_file(header),
             waiting=(header.get("waiting") or {"most": MOST})["most"],
         )
+        learner.grow_features = header["grow_features"]
         strange = [name for name in arrays if name.partition(".")[0] not in ("model", "inputs", "opening", "waiting")]
         if strange:
             raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")

@@ -8,53 +8,20 @@ their names: neither the order of a dictionary nor the cut of a stream has an ef
 
 import datetime
 import math
-import operator
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..numerics.rows import LARGEST
+from .known import Entry, Known, Reals, padded
 from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table
-from .values import (
-    DATES,
-    DEFAULT_HASH_FEATURES,
-    HASH,
-    MEAN,
-    ONEHOT,
-    REFUSE,
-    ZERO,
-    date_features,
-    date_width,
-    first_rows,
-    hash_of,
-    impute,
-    power_of_two,
-    seconds_of,
-)
-
-CATEGORICAL = (ONEHOT, HASH)
-MISSING = (REFUSE, MEAN, ZERO)
-OPTIONS = ("categorical", "hash_features", "missing", "dates")
-PLACES = "places"  # those that hashed words fall on
-
-Reals: TypeAlias = NDArray[np.float64]
-# (kind, name, what else tells it apart): a word, or the first date that was seen.
-Entry: TypeAlias = tuple[str, Any, Any]
+from .values import HASH, MEAN, ONEHOT, REFUSE, ZERO, date_features, date_width, first_rows, impute, seconds_of
 
 
-class Mark(NamedTuple):
-    """How far columns have come."""
-
-    n_entries: int
-    sums: Reals
-    counts: NDArray[np.int64]
-
-
-class Columns:
+class Columns(Known):
     """What is known of named values, and how they become features.
 
     categorical: what words become, "onehot" or "hash" with `hash_features` places, a power of two.
@@ -63,153 +30,6 @@ class Columns:
     dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
         in UTC) and "trend" (days since the first date); without them dates are refused.
     """
-
-    def __init__(
-        self,
-        *,
-        categorical: str = ONEHOT,
-        hash_features: int = DEFAULT_HASH_FEATURES,
-        missing: str = REFUSE,
-        dates: str | Sequence[str] = (),
-    ):
-        for value, known, name in ((categorical, CATEGORICAL, "categorical"), (missing, MISSING, "missing")):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} must be one of {', '.join(known)}.")
-        dates = (dates,) if isinstance(dates, str) else tuple(dates)
-        unknown = [part for part in dates if part not in DATES]
-        if unknown:
-            raise ValueError(f"dates={unknown[0]!r} must be some of {', '.join(DATES)}.")
-        self.categorical, self.missing, self.dates = categorical, missing, dates
-        self.hash_features = power_of_two(hash_features)
-        self._begin([])
-
-    def _begin(self, entries: list[Entry]) -> None:
-        self.entries: list[Entry] = []
-        self.width = 0
-        self._numbers: dict[Any, int] = {}
-        self._words: dict[Any, dict[str, int]] = {}
-        self._dates: dict[Any, tuple[int, float]] = {}
-        self._hashed_from: int | None = None
-        self._sums, self._counts = np.zeros(0), np.zeros(0, np.int64)
-        for entry in entries:
-            self._add(*entry)
-        self._look()
-
-    # What they are.
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Of a number its name, of a word ``name=word``, of a date ``name.day.sin``, of hashed words ``word#0``."""
-        names: list[str] = []
-        for kind, name, rest in self.entries:
-            if kind == NUMBER:
-                names.append(str(name))
-            elif kind == WORD:
-                names += [f"{name}={rest}"] if self.categorical == ONEHOT else []
-            elif kind == PLACES:
-                names += [f"word#{place}" for place in range(self.hash_features)]
-            else:
-                for part in self.dates:
-                    names += [f"{name}.trend"] if part == "trend" else [f"{name}.{part}.sin", f"{name}.{part}.cos"]
-        return names
-
-    def to_json(self) -> dict[str, Any]:
-        for _, name, _ in self.entries:
-            if not (name is None or isinstance(name, str | int)):
-                raise ValueError(
-                    f"The name {name!r} of a value cannot be written to a model file; use text or numbers."
-                )
-        sums, counts = self._sums.tolist(), self._counts.tolist()
-        entries = [list(entry) for entry in self.entries]
-        return {**self._options(), "dates": list(self.dates), "entries": entries, "sums": sums, "counts": counts}
-
-    @classmethod
-    def from_json(cls, written: dict[str, Any]) -> "Columns":
-        """The columns that `to_json` wrote; ValueError for what it cannot have written."""
-        columns = cls(**{name: written[name] for name in OPTIONS})
-        entries = [(kind, name, rest) for kind, name, rest in written["entries"]]
-        for kind, name, rest in entries:
-            apart = {WORD: str, DATE: float | int}.get(kind, type(None))
-            named = name is None if kind == PLACES else isinstance(name, str | int)
-            if kind not in (NUMBER, WORD, DATE, PLACES) or not isinstance(rest, apart) or not named:
-                raise ValueError(f"its columns have an entry {[kind, name, rest]!r:.80}")
-        if len(set(entries)) < len(entries):
-            raise ValueError("its columns name a feature twice")
-        columns._begin(entries)
-        sums, counts = np.array(written["sums"], np.float64), np.array(written["counts"], np.int64)
-        if len(sums) != len(counts) or len(sums) > columns.width or not np.isfinite(sums).all() or (counts < 0).any():
-            raise ValueError("its columns have sums that cannot have been kept")
-        columns._sums, columns._counts = sums, counts
-        return columns
-
-    def __reduce__(self) -> Any:
-        return _columns_from, (self._options(), self.entries, self._sums, self._counts)
-
-    def copy(self) -> "Columns":
-        return _columns_from(self._options(), self.entries, self._sums, self._counts)
-
-    def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in OPTIONS}
-
-    def merge(self, other: "Columns") -> None:
-        """Take in the means of other columns. Requires: no `differences`."""
-        self._sums, theirs = _padded(self._sums, self.width), _padded(other._sums, self.width)
-        self._counts = _padded(self._counts, self.width) + _padded(other._counts, self.width)
-        self._sums = self._sums + theirs
-
-    def differences(self, other: "Columns") -> list[tuple[str, Any, Any]]:
-        """(name, here, there) of all that must be equal in models that are merged."""
-        names = (*OPTIONS, "entries")
-        return [(f"columns.{name}", getattr(self, name), getattr(other, name)) for name in names]
-
-    # How far they have come.
-
-    def mark(self) -> Mark:
-        return Mark(len(self.entries), self._sums, self._counts)
-
-    def before(self, mark: Mark) -> "Columns":
-        """Columns as these were then."""
-        return _columns_from(self._options(), self.entries[: mark.n_entries], mark.sums, mark.counts)
-
-    def _add(self, kind: str, name: Any, rest: Any) -> None:
-        """Take in something new. Requires: it is."""
-        if kind == NUMBER:
-            self._numbers[name] = self.width
-            self.width += 1
-        elif kind == DATE:
-            self._dates[name] = self.width, rest
-            self.width += date_width(self.dates)
-        elif kind == PLACES:
-            self._hashed_from = self.width
-            self.width += self.hash_features
-        else:
-            if self.categorical == HASH and self._hashed_from is None:
-                self._add(PLACES, None, None)
-            places = self._words.setdefault(name, {})
-            if self.categorical == ONEHOT:
-                places[rest] = self.width
-                self.width += 1
-        self.entries.append((kind, name, rest))
-
-    def _add_all(self, new: list[Entry]) -> None:
-        """New things of one row, in an order that is that of their names."""
-        for entry in sorted(set(new), key=lambda e: (e[0] == WORD, str(e[1]), type(e[1]).__name__, str(e[2]))):
-            self._add(*entry)
-        self._look()
-
-    def _look(self) -> None:
-        """Settle what rows are written by: a row of numbers alone is packed in one go."""
-        self._measured = np.zeros(self.width, np.int64)  # 1 for what numbers and dates are
-        self._measured[list(self._numbers.values())] = 1
-        for place, _ in self._dates.values():
-            self._measured[place : place + date_width(self.dates)] = 1
-        # A row in which everything is missing.
-        self._blank = [np.nan if one and self.missing != ZERO else 0.0 for one in self._measured.tolist()]
-        n = len(self._numbers)
-        self.plain = n if n == self.width and n > 1 else -1
-        if self.plain > 0:
-            self.values_of: Callable[[Any], tuple[Any, ...]] = operator.itemgetter(*self._numbers)
-            self._pack = struct.Struct(f"{n}d").pack_into
 
     # Rows.
 
@@ -234,7 +54,7 @@ class Columns:
     def note(self, row: Reals) -> None:
         """Take in a row that `complete` gave."""
         if self.missing == MEAN:
-            sums, counts = _padded(self._sums, self.width), _padded(self._counts, self.width)
+            sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
             self._sums, self._counts = sums + row * self._measured, counts + self._measured
 
     def _packed(self, x: Mapping[Any, Any]) -> Reals | None:
@@ -253,12 +73,13 @@ class Columns:
 
     def _written(self, x: Mapping[Any, Any], new: list[Entry]) -> Reals:
         """The row with NaN where a number is missing that is not to count for nothing; `new` gets what is new in it."""
-        values, numbers = self._blank[:], self._numbers
+        values, numbers, absent = self._blank[:], self._numbers, set(self._words)
         for name, value in x.items():
             kind = type(value)
             if kind is not float and kind is not int and kind is not str:
                 kind, value = _recognised(name, value)
             if kind is str:
+                absent.discard(name)
                 if name in numbers:
                     values[numbers[name]] = 0.0
                 self._write_word(values, name, value, new)
@@ -269,17 +90,16 @@ class Columns:
                     raise self._missing(name)
             elif not abs(value) <= LARGEST:
                 raise ValueError(f"The value {value!r} of {name!r} exceeds {LARGEST:g}. Scale it, or drop the row.")
-            elif name in numbers:
-                values[numbers[name]] = value
             else:
-                new.append((NUMBER, name, None))
-        if self._words and self.missing != ZERO:
-            for name in self._words:
-                value = x.get(name)
-                if value is None or value != value:
-                    if self.missing == REFUSE:
-                        raise self._missing(name)
-                    self._write_word(values, name, "", new)
+                absent.discard(name)
+                if name in numbers:
+                    values[numbers[name]] = value
+                else:
+                    new.append((NUMBER, name, None))
+        for name in [name for name in self._words if name in absent] if self.missing != ZERO else ():
+            if self.missing == REFUSE:
+                raise self._missing(name)
+            self._write_word(values, name, "", new)
         return np.array(values)
 
     def _write_word(self, values: list[float], name: Any, word: str, new: list[Entry]) -> None:
@@ -288,8 +108,7 @@ class Columns:
             if places is None:
                 new.append((WORD, name, ""))
             else:
-                assert self._hashed_from is not None
-                values[self._hashed_from + hash_of(str(name), word) % self.hash_features] += 1.0
+                values[self._place(name, word)] += 1.0
         elif places is None or word not in places:
             new.append((WORD, name, word))
         else:
@@ -304,11 +123,6 @@ class Columns:
         features = date_features(np.array([seconds]), self.dates, origin)[0]
         values[place : place + len(features)] = features.tolist()
 
-    def _require_dates(self, name: Any) -> None:
-        if not self.dates:
-            remedy = "name what dates are to become, dates=('day', 'week', 'year', 'trend'), or leave it out"
-            raise ValueError(f"The value of {name!r} is a date; {remedy}.")
-
     def _fill(self, row: Reals, t: int | None = None) -> None:
         """Fill in what is missing, learning nothing from the row."""
         gaps = np.zeros(0, np.int64) if self.missing == ZERO else np.flatnonzero(row != row)
@@ -316,20 +130,8 @@ class Columns:
             return
         if self.missing == REFUSE:
             raise self._missing(self._name_at(gaps[0]), t)
-        sums, counts = _padded(self._sums, self.width), _padded(self._counts, self.width)
+        sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
         row[gaps] = sums[gaps] / np.maximum(counts[gaps], 1)
-
-    def _name_at(self, place: int) -> Any:
-        """The name of the number or date that a feature is of."""
-        starts = {**self._numbers, **{name: start for name, (start, _) in self._dates.items()}}
-        return max((name for name in starts if starts[name] <= place), key=lambda name: starts[name])
-
-    def _missing(self, name: Any, row: int | None = None) -> ValueError:
-        where = "" if row is None else f"Row {row}: "
-        return ValueError(
-            f"{where}the value of {name!r} is missing. Fill it in, drop the row, or use missing='mean' (the mean of "
-            "the values before it) or missing='zero' (it counts for nothing)."
-        )
 
     # Blocks of rows. Where no name is known they have one feature, which is 0, as the first name's was so far.
 
@@ -344,6 +146,7 @@ class Columns:
         else:
             for t in np.flatnonzero(gaps.any(axis=1)):
                 self._fill(X[t], int(t))
+        self._require_sizes(X)
         return X if X.shape[1] else self._stacked(list(X))
 
     def take(self, rows: Any) -> Reals:
@@ -352,6 +155,7 @@ class Columns:
             return self._stacked([self._take(x) for x in _checked(rows)])
         X = self._of_table(given_columns(rows), growing=True)
         self._fill_in(X)
+        self._require_sizes(X)
         return X if X.shape[1] else self._stacked(list(X))
 
     def _stacked(self, rows: list[Reals]) -> Reals:
@@ -379,7 +183,7 @@ class Columns:
     def _fill_in(self, X: Reals) -> None:
         """Fill in what is missing, each row by those before it."""
         if self.missing == MEAN:
-            sums, counts = _padded(self._sums, self.width), _padded(self._counts, self.width)
+            sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
             sums, counts = impute(X, sums, counts)
             self._sums, self._counts = sums * self._measured, counts * self._measured
             return
@@ -390,6 +194,12 @@ class Columns:
             row, place = np.argwhere(gaps)[0].tolist()
             raise self._missing(self._name_at(place), None if len(X) == 1 else row)
         X[gaps] = 0.0
+
+    def _require_sizes(self, X: Reals) -> None:
+        if not np.abs(X).max(initial=0.0) <= LARGEST:
+            row, place = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
+            what = f"the value {X[row, place]} of {self._name_at(place)!r} exceeds {LARGEST:g}"
+            raise ValueError(f"Row {row}: {what}. Scale it, or drop the row.")
 
     def _of_table(self, given: list[Given], *, growing: bool) -> Reals:
         given = [self._with_missing_words(one) for one in given]
@@ -425,13 +235,6 @@ class Columns:
         words = given.words if "" in given.words else [*given.words, ""]
         return given._replace(values=np.where(gaps, words.index(""), given.values), words=words)
 
-    def _place(self, name: Any, word: str) -> int:
-        """The feature of a word, -1 for one that is not known."""
-        if self.categorical == HASH:
-            assert self._hashed_from is not None
-            return self._hashed_from + hash_of(str(name), word) % self.hash_features
-        return self._words[name].get(word, -1)
-
     def _grow(self, given: list[Given]) -> None:
         """Take in what is new in a table, in the order in which its rows would have brought it."""
         new: dict[int, list[Entry]] = {}
@@ -452,17 +255,12 @@ class Columns:
             self._add_all(new[row])
 
 
-def _columns_from(options: dict[str, Any], entries: list[Entry], sums: Reals, counts: Any) -> Columns:
-    columns = Columns(**options)
-    columns._begin(entries)
-    columns._sums, columns._counts = sums, counts
-    return columns
-
-
 def _recognised(name: Any, value: Any) -> tuple[Any, Any]:
     """(kind, value): a number, a word, a date as seconds, or None for what is missing."""
-    if value is None or isinstance(value, str):
-        return (type(None), None) if value is None else (str, str(value))
+    if value is None or type(value).__name__ == "NAType":  # pandas' own "not available"
+        return type(None), None
+    if isinstance(value, str):
+        return str, str(value)
     if isinstance(value, np.datetime64):
         seconds = value.astype("datetime64[us]").astype(np.int64) / 1e6
         return (type(None), None) if np.isnat(value) else (datetime.date, float(seconds))
@@ -484,7 +282,3 @@ def _checked(rows: Any) -> Iterator[Mapping[Any, Any]]:
                 f"Row {t} is {type(x).__name__}; the rows before it are dictionaries. Give rows of one kind."
             )
         yield x
-
-
-def _padded(array: Any, width: int) -> Any:
-    return array if len(array) == width else np.pad(array, (0, width - len(array)))
