@@ -210,6 +210,18 @@ def test_it_goes_on_from_a_pickle_and_from_a_file(tmp_path):
         KernelRegressor(SMALL).save(tmp_path / "n.ks")
 
 
+def test_a_copy_with_all_that_was_learned_goes_its_own_way():
+    _, rows, values = stream(60)
+    model = KernelClassifier(SPECS[0], seed=0)
+    for row, value in zip(rows[:40], values[:40], strict=True):
+        model.learn_one(row, bool(value > 0))
+    other, before = model.clone(include_attributes=True), snapshot(model.learner)
+    assert other.predict_one(rows[50]) == model.predict_one(rows[50])
+    for row in rows[40:]:
+        other.learn_one(row, True)
+    assert other.learner.n_seen == 60 and snapshot(model.learner) == before
+
+
 def test_a_learner_that_was_changed_meanwhile_is_the_one_that_predicts():
     _, rows, values = stream(40)
     model, other = KernelRegressor(SPECS[0], seed=0), KernelRegressor(SPECS[0], seed=0)

@@ -65,9 +65,6 @@ class _KernelEstimator(base.Estimator):
         learner.learn(X, y, w)
         self._learner, self._lane = learner, None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_lane": None}  # a lane is of one process
-
     @property
     def learner(self) -> Learner | None:
         """What learns; None before the first row."""

@@ -40,6 +40,9 @@ class Lane:
         self.first_score = _view(self.scores)  # what there is of one output
         self._written: tuple[Any, ...] | None = None
 
+    def __reduce__(self) -> Any:
+        return type(None), ()  # a copy of its learner has none
+
     def _write(self, x: Any) -> bool:
         runner = self._runner
         if len(x) != self._n or runner._singles is not self._singles or self._learner._runner is not runner:
@@ -71,7 +74,8 @@ class Lane:
         if not (0.0 <= weight <= LARGEST and self._write(x)):
             return False
         self._target[0], self._weight[0] = target, weight
-        reached = self._single.learn()
+        single = self._single
+        reached = single.learn() if single._products else single._learn(*single._learning)
         self._learner.losses = self._losses
         if reached < 0:
             self._runner._note(reached)
