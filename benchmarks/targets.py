@@ -130,6 +130,9 @@ def verdicts(results: Results) -> list[Verdict]:
     for what in ("row orders", "tuning trials"):
         record = results.one("processes", what=what)
         found.append(_at_least(f"{what} in two processes at least 1.8x", record, ("one", "two"), 1.8))
+    for record in results.records("river"):
+        target = f"a dictionary at a time at least as fast as River's LogisticRegression: {record['learner']}"
+        found.append(_at_least(target, record, ("logistic", "ours"), 1.0))
     return [*found, _structured(results), *_calls(results), *_started(results)]
 
 

@@ -6,7 +6,7 @@ Everything that can be wrong with a block is found before the model changes.
 import contextlib
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -14,14 +14,18 @@ import numpy as np
 
 from . import tasks
 from .algorithms import as_algorithm
+from .encoding import Columns, is_table
+from .encoding.values import MEAN
 from .engine import Algorithm, Examples, Shape, files
 from .engine.cores import DEFAULT_THREADS
 from .engine.inputs import NONE, Inputs, Scaling, as_inputs
+from .engine.lane import Lane
 from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
 from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns, held
+from .engine.waiting import MOST, Waiting, waiting_from
 from .losses import as_loss
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
@@ -79,6 +83,10 @@ class Learner:
         how much each matters, as the first 256 rows say, targets as online) or "full-metric" (directions); or a fitted
         one, as `fit_scaling` gives it. The learner keeps its own copy.
     threads: on how many cores one call may run; None means two, where there are two. They change no result.
+    waiting: how many rows that were shown by an id (`predict`) wait for their labels; the oldest are given up.
+    columns: how rows with names become features; the learner keeps its own. Rows that are dictionaries have names
+        anyway; of tables (pandas, polars, Arrow) the names count with `columns` only. Names that come later grow the
+        model, those that a prediction brings count for nothing.
 
     What a spec leaves to the data, such as ``gamma="scale"``, is settled on the first 256 rows (`engine.opening`).
     `losses` holds the loss of each row of the newest block that was learned, from before it was learned.
@@ -99,6 +107,8 @@ class Learner:
         grow_classes: bool = False,
         scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
+        columns: Columns | None = None,
+        waiting: int = MOST,
     ):
         if dtype not in DTYPES:
             raise ValueError(f"dtype={dtype!r} must be one of {', '.join(DTYPES)}.")
@@ -121,7 +131,10 @@ class Learner:
         self.threads = threads
         self.seed = int(seed)
         self.dtype = dtype
-        self.grow_features = grow_features
+        self.columns = None if columns is None else columns.copy()
+        whole(1, waiting=waiting)
+        self.waiting = Waiting(waiting)
+        self.grow_features = grow_features or columns is not None
         self.grow_classes = grow_classes
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.losses = np.zeros(0)
@@ -172,7 +185,8 @@ class Learner:
         if self._runner is None:
             return 0
         kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
-        return sum(array.nbytes for array in kept) + (self._opening.n_bytes if self._opening else 0)
+        first = self._opening.n_bytes if self._opening else 0
+        return sum(array.nbytes for array in kept) + first + self.waiting.n_bytes
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -223,18 +237,33 @@ class Learner:
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> np.ndarray:
         """`learn` for one row, a vector of features: its scores (K,) from before it was learned."""
         scores = self._learn_row(x, y, weight) if 0.0 <= weight <= LARGEST else None
-        return self.learn(np.asarray(x)[None], [y], [weight])[0] if scores is None else scores[0]
+        return self.learn(_as_rows(x), [y], [weight])[0] if scores is None else scores[0]
 
     def scores_one(self, x: Any) -> np.ndarray:
         """`scores` of one row, a vector of features: (K,)."""
         scores = self._score_row(x)
-        return self.scores(np.asarray(x)[None])[0] if scores is None else scores[0]
+        return self.scores(_as_rows(x))[0] if scores is None else scores[0]
 
     def _score_row(self, x: Any) -> np.ndarray | None:
         """The short way for a plain row, (1, K); None where the long one must look at it."""
         self._catch_up()
         with self._turns.reading:
-            return self._runner.score_one(x) if self._runner is not None and self._plain else None
+            if self._runner is None or not self._plain:
+                return None
+            if type(x) is dict and self.columns is not None:
+                x = self.columns.known(x)
+            return self._runner.score_one(x)
+
+    def lane(self) -> Lane | None:
+        """The shortest way for dictionaries of the numbers that are known, for a learner that no other thread uses;
+        None while there is none. It is good until the model's arrays change.
+        """
+        columns, runner = self.columns, self._runner
+        if columns is None or runner is None or columns.plain != self.width or columns.missing == MEAN:
+            return None
+        if self._opening is not None or not self._plain:
+            return None
+        return Lane(self, columns.plain, columns.values_of)
 
     @property
     def _plain(self) -> bool:
@@ -248,19 +277,69 @@ class Learner:
             runner, target = self._runner, self.task.encode_one(y)
             if runner is None or target is None or self._opening is not None or not self._plain:
                 return None
+            columns = self.columns if type(x) is dict else None
+            row = x if columns is None else columns.complete(x)
             try:
-                found = runner.learn_one(x, target, weight)
+                found = runner.learn_one(row, target, weight)
             except FloatingPointError:
                 self.losses = np.zeros(0)
                 raise
             if found is None:
                 return None
+            if columns is not None and row is not None:
+                columns.note(row)
             scores, self.losses = found
             return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
+        X = list(X) if isinstance(X, Iterator) else X
         with self._turns.learning:
-            return self._learn_block(X, y, sample_weight, shown)
+            learn = self._learn_named if self._has_names(X) else self._learn_block
+            return learn(X, y, sample_weight, shown)
+
+    def _has_names(self, X: Any) -> bool:
+        """Whether the values of these rows are known by their names."""
+        if self.columns is not None and is_table(X):
+            return True
+        return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+
+    def follow(self, columns: Columns) -> None:
+        """Go on with the columns of a source that makes features of named values. Requires: they know what these do."""
+        with self._alone():
+            mine = columns if self.columns is None else self._named_columns()
+            known = len(mine.entries)
+            for name, a, b in mine.differences(columns):
+                if a != (b[:known] if name == "columns.entries" else b):
+                    raise ValueError(f"{name} of the learner and of its source differ: give the source the learner's.")
+            self.columns = columns
+            self._named_columns()
+
+    def _named_columns(self) -> Columns:
+        """The columns, also before the first row."""
+        columns = Columns() if self.columns is None else self.columns
+        if self.width > max(1, columns.width):
+            raise ValueError(
+                f"The model has {self.width} features, and {columns.width} of them have names: it has learned from "
+                "rows without. Go on with such rows."
+            )
+        self.columns, self.grow_features = columns, True
+        return columns
+
+    def _learn_named(self, rows: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
+        start = self.n_seen
+        with self._alone():
+            columns = self._named_columns()
+            mark = columns.mark()
+        try:
+            with self._alone():
+                X = columns.take(rows)
+            return self._learn_block(X, y, sample_weight, None if shown is None else columns.show(shown))
+        except BaseException:
+            with self._alone():
+                self.columns = columns.before(mark)
+                if self.n_seen > start:
+                    self.columns.take(rows[: self.n_seen - start])
+            raise
 
     def _learn_block(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
         matrix = as_matrix(X)
@@ -435,6 +514,9 @@ class Learner:
 
     def _shown(self, X: Any) -> Block:
         """Rows that are only looked at, as the model sees them."""
+        X = list(X) if isinstance(X, Iterator) else X
+        if self._has_names(X):
+            X = np.zeros((len(X), 1)) if self.columns is None else self.columns.show(X)
         matrix = as_matrix(X)
         block, width = to_block(matrix, self.dtype)  # what is wrong with the rows is said of them as they came
         if self._runner is None:
@@ -481,8 +563,40 @@ class Learner:
                 self._runner.show(self._shown(X), np.zeros_like(scores))
         return scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        return self.task.decode(self.scores(X))
+    def predict(self, X: Any, id: Any = None) -> Any:
+        """The label or value of each row. With an id, of one row (a dictionary, or a vector of features), which is kept
+        until `label` says what it was.
+        """
+        if id is None:
+            return self.task.decode(self.scores(X))
+        return self.task.decode(self._show_waiting(X, id))[0]
+
+    def _show_waiting(self, x: Any, id: Any) -> np.ndarray:
+        """`show` one row, as it will be learned."""
+        hash(id)
+        with self._turns.learning:
+            if isinstance(x, Mapping):
+                with self._alone():
+                    X = self._named_columns().take([x])
+            else:
+                X = as_matrix(np.asarray(x)[None]).astype(np.float64)
+            to_block(X, self.dtype)
+            width = self._fitting_width(X)
+            with self._alone():
+                if self._runner is not None:
+                    self._make_room(width, self.task)
+                scores = self.show(X)
+                self.waiting.add(id, X[0])
+            return scores
+
+    def label(self, id: Any, y: Any, weight: float = 1.0) -> np.ndarray:
+        """Learn the label of a row that was shown by `predict(x, id=id)`; its scores (K,) by the model as it is now."""
+        with self._turns.learning:
+            row = self.waiting.row(id)
+            row = np.pad(row, (0, max(0, self.width - len(row))))
+            scores = self.learn_one(row, y, weight)
+            self.waiting.drop(id)
+            return scores
 
     def probabilities(self, X: Any) -> np.ndarray:
         """Class probabilities (n, classes). Requires: a loss that models them."""
@@ -492,6 +606,8 @@ class Learner:
         """The class probabilities (n, classes) that scores stand for. Requires: a loss that models them."""
         if not self.probabilistic:
             raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
+        if isinstance(self.task, Classification) and len(self.task.classes) == 1:
+            return np.ones((len(scores), 1))
         if self.algorithm.models_probabilities:
             return self.algorithm.probabilities(None if self._runner is None else self._runner.state, scores)
         scores = scores.astype(np.float64)
@@ -568,7 +684,9 @@ class Learner:
         with self._both(other), held():
             self._check_mergeable(other)
             merged = copy.copy(self)
+            columns = [one.columns for one in (self, other) if one.columns is not None and one.n_seen]
             merged._join(other)
+            merged._join_columns(columns)
             vars(self).update(vars(merged), _turns=self._turns)
         return self
 
@@ -603,6 +721,13 @@ class Learner:
             self._learn_first(kept, inputs)
         else:
             self._merge_settled(other)
+
+    def _join_columns(self, columns: list[Columns]) -> None:
+        """Know the names that either knew, and the means of both."""
+        if columns:
+            self.columns = columns[0].copy()
+            for one in columns[1:]:
+                self.columns.merge(one)
 
     def unmerge(self, other: "Learner") -> Self:
         """Forget what another learner learned, whose rows this one has learned or merged; refuses what does not fit.
@@ -642,6 +767,7 @@ class Learner:
         )
         self._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
         self.task, self.inputs = other.task, other.inputs.copy()
+        self.columns = None if other.columns is None else other.columns.copy()
 
     def _learn_opening(self, opening: Opening) -> None:
         """Learn another's first rows, which are kept as they came."""
@@ -684,6 +810,8 @@ class Learner:
         ]
         if isinstance(self.task, Classification) and isinstance(other.task, Classification):
             pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
+        if self.columns is not None and other.columns is not None and self.n_seen and other.n_seen:
+            pairs += self.columns.differences(other.columns)
         both = [one for one in (self, other) if one.settled is not None and one._opening is None]
         mine, theirs = (one.settled or one.algorithm if len(both) == 2 else one.algorithm for one in (self, other))
         if type(mine) is type(theirs):
@@ -733,12 +861,15 @@ class Learner:
             "n_seen": self.n_seen,
             "width": self.width,
             "scaling": self.inputs.to_json(),
+            "columns": None if self.columns is None else self.columns.to_json(),
+            "waiting": self.waiting.to_json(),
             "opening": self._opening is not None,
         }
         parts = {
             "model": {} if self._runner is None else leaves(self._runner.state),
             "inputs": self.inputs.arrays(),
             "opening": {} if self._opening is None else self._opening.arrays(),
+            "waiting": self.waiting.arrays() if len(self.waiting) else {},
         }
         return header, files.joined(parts)
 
@@ -754,10 +885,15 @@ class Learner:
             grow_classes=header["grow_classes"],
             scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs")),
             threads=header["threads"],
+            columns=Columns.of_file(header),
+            waiting=(header.get("waiting") or {"most": MOST})["most"],
         )
-        strange = [name for name in arrays if name.partition(".")[0] not in ("model", "inputs", "opening")]
+        learner.grow_features = header["grow_features"]
+        strange = [name for name in arrays if name.partition(".")[0] not in ("model", "inputs", "opening", "waiting")]
         if strange:
             raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")
+        if header.get("waiting") is not None and header["waiting"]["ids"]:
+            learner.waiting = waiting_from(header["waiting"], files.part(arrays, "waiting"))
         if header["settled"] is not None:
             settled = spec_from_json(header["settled"])
             width, n_seen = header["width"], header["n_seen"]
@@ -786,6 +922,11 @@ class Learner:
             return cls.from_parts(header, arrays), header
         except Exception as error:  # whatever a part stumbles over, it is the file's
             raise files.damaged(path, error) from None
+
+
+def _as_rows(x: Any) -> Any:
+    """One row as a block of rows."""
+    return [x] if isinstance(x, Mapping) else np.asarray(x)[None]
 
 
 def _small(spec: Any) -> Any:

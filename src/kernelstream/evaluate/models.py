@@ -47,7 +47,7 @@ class Model:
         for t in range(len(y)):
             parts.append(self.show(shown[t : t + 1], kinds))
             self.learn(X[t : t + 1], y[t : t + 1], frozenset())
-        return _stacked(parts, kinds)
+        return stacked_kinds(parts, kinds)
 
     def warm_up(self, *, late: bool = False) -> None:
         """Have everything compiled that learning will run, also from labels that come late."""
@@ -136,7 +136,7 @@ class SklearnModel(Model):
             parts.append(self.show(X[row], kinds))
             self.estimator.partial_fit(X[row], y[row], **(self._classes if self._n_seen == 0 else {}))
             self._n_seen += 1
-        return _stacked(parts, kinds)
+        return stacked_kinds(parts, kinds)
 
     def _has(self, name: str) -> bool:
         return hasattr(self.estimator, name)
@@ -165,14 +165,14 @@ class RiverModel(Model):
         return {k: str(v) for k, v in given.items()}
 
     def show(self, X: Matrix, kinds: Set[str]) -> Shown:
-        return _stacked([self._show(x, kinds) for x in _dicts(X)], kinds)
+        return stacked_kinds([self._show(x, kinds) for x in _dicts(X)], kinds)
 
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
         parts = []
         for x, label in zip(_dicts(X), y.tolist(), strict=True):
             parts.append(self._show(x, kinds))
             self.model.learn_one(x, self._names.get(label, label))
-        return _stacked(parts, kinds)
+        return stacked_kinds(parts, kinds)
 
     def _show(self, x: dict[int, float], kinds: Set[str]) -> Shown:
         label = self.model.predict_one(x)
@@ -224,5 +224,6 @@ def _dicts(X: Matrix) -> Any:
             yield dict(enumerate(row))
 
 
-def _stacked(parts: list[Shown], kinds: Set[str]) -> Shown:
+def stacked_kinds(parts: list[Shown], kinds: Set[str]) -> Shown:
+    """What was shown of some rows after others, as one."""
     return {kind: np.concatenate([part[kind] for part in parts]) for kind in kinds | {LABELS}}

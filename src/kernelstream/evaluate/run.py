@@ -8,19 +8,25 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain, tee
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.sparse import issparse
 
-from ..engine.opening import stacked
+from ..learner import Learner
 from ..metrics import Metric, default_metrics
-from ..sources import LabelledBlock, Matrix, Source
+from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
+from ..sources.rows import Delay
 from ..sources.survey import survey
 from ..tasks import Classification, Task
 from .digest import Digest
 from .interrupts import uninterrupted
-from .models import Model, Shown, as_model
+from .late import InTime, InTurn
+from .models import Model, Shown, as_model, stacked_kinds
+
+Times: TypeAlias = Callable[[Matrix], tuple[np.ndarray, np.ndarray]]
 
 _FIRST_CHECKPOINT = 16
 _CHECKPOINTS_PER_DOUBLING = 8
@@ -91,6 +97,26 @@ class Trace:
         }
 
 
+def _times(source: Source, moment: Any, delay: Delay) -> Times:
+    """The moments of the rows of a block, and those at which their labels come."""
+    if isinstance(source, RowSource):
+        source.moment, source.delay = moment, delay
+        return lambda X: (source.moments, source.arrivals)
+    if not isinstance(moment, int) or callable(delay):
+        raise ValueError(
+            f"moment={moment!r} names a value of rows that are dictionaries; of {source.name} give the number of a "
+            "feature, and as delay a duration."
+        )
+    wait = delay.total_seconds() if isinstance(delay, timedelta) else float(delay)
+
+    def times(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        column = X[:, [moment]]
+        moments = np.asarray(column.toarray() if issparse(column) else column, np.float64)[:, 0]
+        return moments, moments + wait
+
+    return times
+
+
 def spaced_rows() -> Iterator[int]:
     """Row numbers 16, 17, 19, 21, ..., 32, 35, ...: eight to a doubling, 141 up to three million."""
     for k in range(_CHECKPOINTS_PER_DOUBLING * 60):
@@ -99,21 +125,26 @@ def spaced_rows() -> Iterator[int]:
 
 def prequential(
     model: Any,
-    source: Source,
+    source: Any,
     *,
     task: Task | None = None,
     metrics: Sequence[Metric] | None = None,
     checkpoints: Iterable[int] | None = None,
-    delay: int = 0,
+    delay: Delay = 0,
+    moment: Any = None,
     on_block: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Learn from a source in one pass and keep the score of what was predicted before.
 
+    source: a `Source`, or pairs (row, label) whose rows are dictionaries: then a Learner keeps their names.
     model: a Learner, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`.
     task: of a model that does not know it; found out in a pass ahead when it is not given.
     metrics: what to measure (`default_metrics` of the task); the last one is the headline.
     checkpoints: ascending row numbers (`spaced_rows`); the last row is always one.
     delay: the label of row t comes after row t + delay has been predicted; those still missing come at the end.
+    moment: what tells the time of a row, the name of a value or the number of a feature. Then a label comes `delay`
+        after its row's moment, a number, a timedelta or a function of row and label; a row is shown when all labels are
+        learned that have come by its moment.
     on_block: called after each block; the trace it gets stays consistent if learning is interrupted later.
     """
     return side_by_side(
@@ -123,30 +154,49 @@ def prequential(
         metrics=metrics,
         checkpoints=checkpoints,
         delay=delay,
+        moment=moment,
         on_block=None if on_block is None else lambda traces: on_block(traces[0]),
     )[0]
 
 
 def side_by_side(
     models: Sequence[Any],
-    source: Source,
+    source: Any,
     *,
     task: Task | None = None,
     metrics: Sequence[Metric] | None = None,
     checkpoints: Iterable[int] | None = None,
-    delay: int = 0,
+    delay: Delay = 0,
+    moment: Any = None,
     on_block: Callable[[list[Trace]], None] | None = None,
 ) -> list[Trace]:
     """`prequential` for several models, which learn from the same blocks: the source is read once."""
+    learners = [model for model in models if isinstance(model, Learner)]
+    source = as_source(source, columns=next((one.columns for one in learners if one.columns is not None), None))
+    times, rows_late = _times(source, moment, delay) if moment is not None else None, 0
+    if moment is None:
+        if not isinstance(delay, int):
+            raise ValueError(f"delay={delay!r} is a duration, and rows have no time; say what tells it, moment=...")
+        rows_late = delay
     if task is None and not all(hasattr(model, "task") for model in models):
+        if not source.restartable:
+            raise ValueError(f"{source.name} can be read once only, to learn: say what is learned, task=...")
         task = survey(source).task
     runs = [
-        Run(as_model(model, task), source, metrics=metrics, checkpoints=marks, delay=delay)
+        Run(as_model(model, task), source, metrics=metrics, checkpoints=marks, delay=rows_late, times=times)
         for model, marks in zip(
             models, tee(spaced_rows() if checkpoints is None else checkpoints, len(models)), strict=True
         )
     ]
-    return follow(runs, source, on_block=on_block)
+    if not isinstance(source, RowSource):
+        return follow(runs, source, on_block=on_block)
+    for learner in learners:
+        learner.follow(source.columns)
+    try:
+        return follow(runs, source, on_block=on_block)
+    finally:
+        for learner in learners:
+            learner.follow(source.columns.copy())
 
 
 def follow(
@@ -195,6 +245,7 @@ class Run:
         metrics: Sequence[Metric] | None = None,
         checkpoints: Iterable[int] | None = None,
         delay: int = 0,
+        times: Times | None = None,
         every: int | None = None,
         on_mark: Callable[["Run"], None] | None = None,
     ):
@@ -210,7 +261,8 @@ class Run:
         self.delay = delay
         self.rows = 0  # shown
         self.seconds = self.reading_seconds = 0.0
-        self._waiting = _Rows()  # shown, but without a label so far
+        self._waiting = InTurn()  # shown, but without a label so far
+        self._times, self._in_time = times, InTime()
         self._every, self._on_mark = every, on_mark
         # What was shown so far, where it will have to be recognised, and what was shown in an earlier life.
         self._digest = None if every is None else Digest()
@@ -229,10 +281,12 @@ class Run:
         if start > 0 and self.delay > 0:  # shown in an earlier life, but not learned from
             late = max(0, self.rows - self.delay - row)
             self._waiting.add(X[late : min(start, len(y))], y[late:start])
+        times = (np.zeros(0), np.zeros(0)) if self._times is None else self._times(X)
         while start < len(y):
             stop = int(min(len(y), start + self._until_mark()))
+            some = slice(start, stop)
             with uninterrupted():
-                self._learn(X[start:stop], y[start:stop])
+                self._learn(X[some], y[some], (times[0][some], times[1][some]))
             start = stop
 
     def _recognise(self, X: Matrix, y: np.ndarray, row: int) -> None:
@@ -256,6 +310,9 @@ class Run:
         with uninterrupted():
             if self._waiting.n > 0:
                 self._timed(lambda: self.model.learn(*self._waiting.take(self._waiting.n), frozenset()))
+            rest = self._in_time.rest()
+            if rest is not None:
+                self._timed(lambda: self.model.learn(*rest, frozenset()))
             if self.rows > 0 and (not self.trace.checkpoints or self.trace.checkpoints[-1].rows < self.rows):
                 self.trace.checkpoints.append(self.trace.last)
 
@@ -304,8 +361,10 @@ class Run:
             ends.append(self.delay - self._waiting.n)
         return min(ends)
 
-    def _learn(self, X: Matrix, y: np.ndarray) -> None:
-        if self._waiting.n < self.delay:
+    def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
+        if self._times is not None:
+            shown = self._timed(lambda: self._show_in_time(X, y, times))
+        elif self._waiting.n < self.delay:
             shown = self._timed(lambda: self.model.show(X, self.kinds))
             self._waiting.add(X, y)
         elif self.delay > 0:
@@ -331,6 +390,13 @@ class Run:
         if self._on_mark is not None and self._every is not None and self.rows % self._every == 0:
             self._on_mark(self)
 
+    def _show_in_time(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> Shown:
+        model, kinds = self.model, self.kinds
+        parts = self._in_time.show(
+            X, y, times, lambda rows: model.show(rows, kinds), lambda rows, late: model.learn(rows, late, frozenset())
+        )
+        return stacked_kinds(parts, kinds)
+
     def _timed(self, learn: Callable[[], Shown]) -> Shown:
         start = time.perf_counter()
         try:
@@ -350,31 +416,6 @@ class Run:
     def _next_mark(self) -> None:
         while self._mark <= self.rows:
             self._mark = next(self._marks, math.inf)
-
-
-class _Rows:
-    """Rows in a queue of blocks."""
-
-    def __init__(self) -> None:
-        self._blocks: list[LabelledBlock] = []
-        self.n = 0
-
-    def add(self, X: Matrix, y: np.ndarray) -> None:
-        if len(y) > 0:
-            self._blocks.append((X, y))
-            self.n += len(y)
-
-    def take(self, n: int) -> LabelledBlock:
-        """The first n rows."""
-        taken: list[LabelledBlock] = []
-        self.n -= n
-        while n > 0:
-            X, y = self._blocks.pop(0)
-            if len(y) > n:
-                self._blocks.insert(0, (X[n:], y[n:]))
-            taken.append((X[:n], y[:n]))
-            n -= len(taken[-1][1])
-        return stacked([X for X, _ in taken]), np.concatenate([y for _, y in taken])
 
 
 class _Clock:

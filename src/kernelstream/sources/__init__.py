@@ -13,6 +13,7 @@ from .formats import open_file
 from .generators import GENERATED, Checkerboard, Hyperplane, Multidist, generated
 from .libsvm import LibsvmSource
 from .npz import NpzSource
+from .rows import RowSource, as_source
 from .stdin import STDIN, NamedPipe, StandardInput
 from .streams import ChainedSource, Peekable, ReadAhead, open_files
 from .transform import Scaled, Shuffled, fit_scaling
@@ -33,12 +34,14 @@ __all__ = [
     "OnlineScaling",
     "Peekable",
     "ReadAhead",
+    "RowSource",
     "Scaled",
     "Scaling",
     "Shuffled",
     "Source",
     "SourceError",
     "StandardInput",
+    "as_source",
     "fit_scaling",
     "open_file",
     "open_files",

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.values import is_list
 from .base import LabelledBlock, SourceError
-from .columns import Encoder, Layout, is_list
+from .columns import Encoder, Layout
 from .tables import TableSource
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.

@@ -9,7 +9,6 @@ A missing number is refused, or becomes the mean of the numbers above it in this
 category is refused, or is the category "". The mean is a plain running sum, so block size has no effect on any bit.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ..encoding.values import (
+    DEFAULT_HASH_FEATURES,
+    HASH,
+    MEAN,
+    ONEHOT,
+    REFUSE,
+    codes_of,
+    first_rows,
+    hash_of,
+    impute,
+    numbers_of,
+    power_of_two,
+)
 from .base import Matrix, SourceError, one_of
 
-CATEGORICAL = ("refuse", "onehot", "hash")
-MISSING = ("refuse", "mean")
-DEFAULT_HASH_FEATURES = 256
+CATEGORICAL = (REFUSE, ONEHOT, HASH)
+MISSING = (REFUSE, MEAN)
 
 
 class ColumnOptions:
@@ -47,11 +58,9 @@ class ColumnOptions:
                 raise ValueError(f"encoding is {encoding!r:.60}; give what a source's `encoding` said") from None
         self.categorical = one_of(categorical, CATEGORICAL, "categorical")
         self.missing = one_of(missing, MISSING, "missing")
-        if hash_features < 1 or hash_features & (hash_features - 1):
-            raise ValueError(f"hash_features is {hash_features}; it must be a power of two, such as 256")
         if categorical_columns and categorical == "refuse":
             raise ValueError("categorical_columns are given and categorical is 'refuse'; choose 'onehot' or 'hash'")
-        self.hash_features = hash_features
+        self.hash_features = power_of_two(hash_features)
         self.categorical_columns = tuple(categorical_columns)
         self.drop = tuple(drop)
         self.encoding = encoding
@@ -167,7 +176,7 @@ class Encoder:
             self._impute(X)
         if not self.categories:
             return X
-        codes = [_codes(table.column(at)) for at in self.categories]
+        codes = [codes_of(table.column(at)) for at in self.categories]
         if self.options.categorical == "hash":
             places, width = self._hashed(codes), self.options.hash_features
         else:
@@ -177,7 +186,7 @@ class Encoder:
 
     def _numeric(self, columns: list[Any], n_rows: int) -> NDArray[Any]:
         """The numbers, NaN where one is missing."""
-        parts = [_numbers(column) for column in columns]
+        parts = [numbers_of(column) for column in columns]
         width = sum(part.shape[1] if part.ndim == 2 else 1 for part in parts)
         X: NDArray[Any] = np.empty((n_rows, width), self.dtype)
         at = 0
@@ -191,16 +200,8 @@ class Encoder:
         return X
 
     def _impute(self, X: NDArray[Any]) -> None:
-        known = ~np.isnan(X)
-        sums, counts = np.zeros((len(X) + 1, X.shape[1])), np.zeros((len(X) + 1, X.shape[1]), np.int64)
-        if self.seen is not None:
-            sums[0], counts[0] = self.seen
-        sums[1:], counts[1:] = np.where(known, X, 0.0), known
-        np.cumsum(sums, axis=0, out=sums)
-        np.cumsum(counts, axis=0, out=counts)
-        missing = np.nonzero(~known)
-        X[missing] = sums[missing] / np.maximum(counts[missing], 1)
-        self.seen = sums[-1].copy(), counts[-1].copy()
+        sums, counts = self.seen or (np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64))
+        self.seen = impute(X, sums, counts)
 
     def _add(self, column: str, category: str) -> None:
         self.places[column][category] = len(self.order)
@@ -212,7 +213,7 @@ class Encoder:
             new = [
                 (int(row), column, category)
                 for column, (rows, words) in enumerate(codes)
-                for row, category in zip(_first_rows(rows, len(words)), words, strict=True)
+                for row, category in zip(first_rows(rows, len(words)), words, strict=True)
                 if category not in self.places[self.category_names[column]]
             ]
             for _, column, category in sorted(new):
@@ -230,14 +231,9 @@ class Encoder:
     def _hashed(self, codes: list[tuple[NDArray[Any], list[str]]]) -> NDArray[np.int64]:
         places = np.empty((len(codes[0][0]), len(codes)), np.int64)
         for column, (name, (rows, words)) in enumerate(zip(self.category_names, codes, strict=True)):
-            hashes = [_hash(name, category) % self.options.hash_features for category in words]
+            hashes = [hash_of(name, category) % self.options.hash_features for category in words]
             places[:, column] = np.array(hashes, np.int64)[rows]
         return places
-
-
-def _hash(column: str, category: str) -> int:
-    """The same number in every process, unlike Python's own hash."""
-    return int.from_bytes(hashlib.blake2b(f"{column}\0{category}".encode(), digest_size=8).digest(), "little")
 
 
 def _joined(X: NDArray[Any], places: NDArray[np.int64], width: int) -> csr_array:
@@ -255,38 +251,3 @@ def _joined(X: NDArray[Any], places: NDArray[np.int64], width: int) -> csr_array
     joined.sum_duplicates()
     joined.eliminate_zeros()
     return joined
-
-
-def _first_rows(rows: NDArray[Any], n_words: int) -> NDArray[np.int64]:
-    """The row where each word first stands; words are numbered as they appear, so each number occurs."""
-    first = np.empty(n_words, np.int64)
-    first[rows[::-1]] = np.arange(len(rows))[::-1]
-    return first
-
-
-def _codes(column: Any) -> tuple[NDArray[Any], list[str]]:
-    """A column of categories as numbers, and the categories' names in the order of their first appearance."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = pa.concat_arrays(column.cast(pa.string()).fill_null("").chunks).dictionary_encode()
-    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-
-
-def _numbers(column: Any) -> NDArray[Any]:
-    """A numeric column, NaN where a value is missing; (n, k) for a column of lists of k numbers."""
-    import pyarrow as pa
-
-    if is_list(column.type):
-        lists = pa.concat_arrays(column.chunks)
-        return _numbers(pa.chunked_array([lists.flatten()])).reshape(len(lists), -1)
-    if not pa.types.is_floating(column.type):
-        column = column.cast(pa.float64(), safe=False)
-    return column.to_numpy()
-
-
-def is_list(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..encoding.values import DEFAULT_HASH_FEATURES
 from .arrow import ArrowSource, ParquetSource
 from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
-from .columns import CATEGORICAL, DEFAULT_HASH_FEATURES, MISSING, ColumnOptions
+from .columns import CATEGORICAL, MISSING, ColumnOptions
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
 from .libsvm import MAX_FEATURES, LibsvmSource

@@ -1,0 +1,284 @@
+"""Columns: which feature each named value of a row is, for rows that are dictionaries, and for tables.
+
+A number is the feature of its name, and so is a truth value, as 0 or 1. Each word of a name is a feature of its own
+that is 1 ("onehot"), or falls on one of `hash_features` places, where those that share one add up ("hash"). A date is
+what `dates` asks for. What a row brings that is new has its features behind all others, numbers and dates first, by
+their names: neither the order of a dictionary nor the cut of a stream has an effect.
+"""
+
+import datetime
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..numerics.rows import LARGEST
+from .known import Entry, Known, Reals, padded
+from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table
+from .values import HASH, MEAN, ONEHOT, REFUSE, ZERO, date_features, date_width, first_rows, impute, seconds_of
+
+
+class Columns(Known):
+    """What is known of named values, and how they become features.
+
+    categorical: what words become, "onehot" or "hash" with `hash_features` places, a power of two.
+    missing: a value that is None or NaN, or whose name is known and absent, is refused ("refuse"); or the mean of the
+        values before it, a word the word "" ("mean"); or counts for nothing ("zero").
+    dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
+        in UTC) and "trend" (days since the first date); without them dates are refused.
+    """
+
+    # Rows.
+
+    def known(self, x: Mapping[Any, Any]) -> Reals:
+        """A row by what is known; whatever is new in it counts for nothing."""
+        row = self._packed(x)
+        if row is None:
+            row = self._written(x, [])
+            self._fill(row)
+        return row
+
+    def complete(self, x: Mapping[Any, Any]) -> Reals | None:
+        """The row, where it brings nothing new and lacks nothing; else None."""
+        row = self._packed(x)
+        if row is None:
+            new: list[Entry] = []
+            row = self._written(x, new)
+            if new or (self.missing != ZERO and (row != row).any()):
+                return None
+        return row
+
+    def note(self, row: Reals) -> None:
+        """Take in a row that `complete` gave."""
+        if self.missing == MEAN:
+            sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
+            self._sums, self._counts = sums + row * self._measured, counts + self._measured
+
+    def _packed(self, x: Mapping[Any, Any]) -> Reals | None:
+        """The short way, for the numbers that are known and nothing else."""
+        if len(x) != self.plain:
+            return None
+        try:
+            values = self.values_of(x)
+            if not math.hypot(*values) <= LARGEST:
+                return None
+            row: Any = np.empty(self.plain)
+            self._pack(row, 0, *values)
+        except (KeyError, TypeError, OverflowError, struct.error):
+            return None
+        return row
+
+    def _written(self, x: Mapping[Any, Any], new: list[Entry]) -> Reals:
+        """The row with NaN where a number is missing that is not to count for nothing; `new` gets what is new in it."""
+        values, numbers, absent = self._blank[:], self._numbers, set(self._words)
+        for name, value in x.items():
+            kind = type(value)
+            if kind is not float and kind is not int and kind is not str:
+                kind, value = _recognised(name, value)
+            if kind is str:
+                absent.discard(name)
+                if name in numbers:
+                    values[numbers[name]] = 0.0
+                self._write_word(values, name, value, new)
+            elif kind is datetime.date:
+                self._write_date(values, name, value, new)
+            elif value is None or value != value:
+                if self.missing == REFUSE:
+                    raise self._missing(name)
+            elif not abs(value) <= LARGEST:
+                raise ValueError(f"The value {value!r} of {name!r} exceeds {LARGEST:g}. Scale it, or drop the row.")
+            else:
+                absent.discard(name)
+                if name in numbers:
+                    values[numbers[name]] = value
+                else:
+                    new.append((NUMBER, name, None))
+        for name in [name for name in self._words if name in absent] if self.missing != ZERO else ():
+            if self.missing == REFUSE:
+                raise self._missing(name)
+            self._write_word(values, name, "", new)
+        return np.array(values)
+
+    def _write_word(self, values: list[float], name: Any, word: str, new: list[Entry]) -> None:
+        places = self._words.get(name)
+        if self.categorical == HASH:
+            if places is None:
+                new.append((WORD, name, ""))
+            else:
+                values[self._place(name, word)] += 1.0
+        elif places is None or word not in places:
+            new.append((WORD, name, word))
+        else:
+            values[places[word]] = 1.0
+
+    def _write_date(self, values: list[float], name: Any, seconds: float, new: list[Entry]) -> None:
+        self._require_dates(name)
+        if name not in self._dates:
+            new.append((DATE, name, seconds))
+            return
+        place, origin = self._dates[name]
+        features = date_features(np.array([seconds]), self.dates, origin)[0]
+        values[place : place + len(features)] = features.tolist()
+
+    def _fill(self, row: Reals, t: int | None = None) -> None:
+        """Fill in what is missing, learning nothing from the row."""
+        gaps = np.zeros(0, np.int64) if self.missing == ZERO else np.flatnonzero(row != row)
+        if len(gaps) == 0:
+            return
+        if self.missing == REFUSE:
+            raise self._missing(self._name_at(gaps[0]), t)
+        sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
+        row[gaps] = sums[gaps] / np.maximum(counts[gaps], 1)
+
+    # Blocks of rows. Where no name is known they have one feature, which is 0, as the first name's was so far.
+
+    def show(self, rows: Any) -> Reals:
+        """Rows, or a table, by what is known; learns nothing."""
+        if not is_table(rows):
+            return self._stacked([self.known(x) for x in _checked(rows)])
+        X = self._of_table(given_columns(rows), growing=False)
+        gaps = X != X
+        if self.missing == ZERO:
+            X[gaps] = 0.0
+        else:
+            for t in np.flatnonzero(gaps.any(axis=1)):
+                self._fill(X[t], int(t))
+        self._require_sizes(X)
+        return X if X.shape[1] else self._stacked(list(X))
+
+    def take(self, rows: Any) -> Reals:
+        """Rows, or a table, with all that is new in them."""
+        if not is_table(rows):
+            return self._stacked([self._take(x) for x in _checked(rows)])
+        X = self._of_table(given_columns(rows), growing=True)
+        self._fill_in(X)
+        self._require_sizes(X)
+        return X if X.shape[1] else self._stacked(list(X))
+
+    def _stacked(self, rows: list[Reals]) -> Reals:
+        """Rows as a block; those that came before others may be narrower."""
+        if self.width > 0 and len(rows[0]) == self.width:
+            return np.stack(rows)
+        X = np.zeros((len(rows), max(1, self.width)))
+        for t, row in enumerate(rows):
+            X[t, : len(row)] = row
+        return X
+
+    def _take(self, x: Mapping[Any, Any]) -> Reals:
+        row = self.complete(x)
+        if row is not None:
+            self.note(row)
+            return row
+        new: list[Entry] = []
+        row = self._written(x, new)
+        if new:
+            self._add_all(new)
+            row = self._written(x, [])
+        self._fill_in(row[None, :])
+        return row
+
+    def _fill_in(self, X: Reals) -> None:
+        """Fill in what is missing, each row by those before it."""
+        if self.missing == MEAN:
+            sums, counts = padded(self._sums, self.width), padded(self._counts, self.width)
+            sums, counts = impute(X, sums, counts)
+            self._sums, self._counts = sums * self._measured, counts * self._measured
+            return
+        gaps = X != X
+        if not gaps.any():
+            return
+        if self.missing == REFUSE:
+            row, place = np.argwhere(gaps)[0].tolist()
+            raise self._missing(self._name_at(place), None if len(X) == 1 else row)
+        X[gaps] = 0.0
+
+    def _require_sizes(self, X: Reals) -> None:
+        if not np.abs(X).max(initial=0.0) <= LARGEST:
+            row, place = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
+            what = f"the value {X[row, place]} of {self._name_at(place)!r} exceeds {LARGEST:g}"
+            raise ValueError(f"Row {row}: {what}. Scale it, or drop the row.")
+
+    def _of_table(self, given: list[Given], *, growing: bool) -> Reals:
+        given = [self._with_missing_words(one) for one in given]
+        n, names = len(given[0].values), {one.name for one in given}
+        absent = [Given(name, WORD, np.full(n, -1), []) for name in self._words if name not in names]
+        given += [self._with_missing_words(one) for one in absent]
+        if growing:
+            self._grow(given)
+        if self.plain == len(given) and [one.name for one in given] == list(self._numbers):
+            return np.stack([one.values for one in given], axis=1)
+        X = np.tile(np.array(self._blank), (n, 1))
+        for name, kind, values, words in given:
+            if kind == NUMBER and name in self._numbers:
+                X[:, self._numbers[name]] = values
+            elif kind == DATE and name in self._dates:
+                place, origin = self._dates[name]
+                X[:, place : place + date_width(self.dates)] = date_features(values, self.dates, origin)
+            elif kind == WORD and name in self._words and words:
+                places = np.array([self._place(name, word) for word in words], np.int64)[values]
+                rows = np.flatnonzero((values >= 0) & (places >= 0))
+                X[rows, places[rows]] += 1.0
+                if name in self._numbers:
+                    X[values >= 0, self._numbers[name]] = 0.0
+        return X
+
+    def _with_missing_words(self, given: Given) -> Given:
+        """A column whose missing words are refused, or the word "", or none."""
+        gaps = given.values < 0
+        if given.kind != WORD or self.missing == ZERO or not gaps.any():
+            return given
+        if self.missing == REFUSE:
+            raise self._missing(given.name, int(np.argmax(gaps)))
+        words = given.words if "" in given.words else [*given.words, ""]
+        return given._replace(values=np.where(gaps, words.index(""), given.values), words=words)
+
+    def _grow(self, given: list[Given]) -> None:
+        """Take in what is new in a table, in the order in which its rows would have brought it."""
+        new: dict[int, list[Entry]] = {}
+        for name, kind, values, words in given:
+            if kind == WORD and self.categorical == ONEHOT:
+                for row, word in zip(first_rows(values, len(words)).tolist(), words, strict=True):
+                    if word not in self._words.get(name, {}) and row < len(values):
+                        new.setdefault(row, []).append((WORD, name, word))
+                continue
+            if kind == DATE:
+                self._require_dates(name)
+            seen = np.flatnonzero(values >= 0 if kind == WORD else values == values)
+            known: dict[str, Any] = {NUMBER: self._numbers, WORD: self._words, DATE: self._dates}
+            if len(seen) and name not in known[kind]:
+                apart = {NUMBER: None, WORD: "", DATE: float(values[seen[0]])}[kind]
+                new.setdefault(int(seen[0]), []).append((kind, name, apart))
+        for row in sorted(new):
+            self._add_all(new[row])
+
+
+def _recognised(name: Any, value: Any) -> tuple[Any, Any]:
+    """(kind, value): a number, a word, a date as seconds, or None for what is missing."""
+    if value is None or type(value).__name__ == "NAType":  # pandas' own "not available"
+        return type(None), None
+    if isinstance(value, str):
+        return str, str(value)
+    if isinstance(value, np.datetime64):
+        seconds = value.astype("datetime64[us]").astype(np.int64) / 1e6
+        return (type(None), None) if np.isnat(value) else (datetime.date, float(seconds))
+    if isinstance(value, datetime.date):
+        # pandas' own "not a time" is one, and unequal to itself.
+        return (datetime.date, seconds_of(value)) if value == value else (type(None), None)
+    if isinstance(value, np.bool_ | Real) or hasattr(value, "__float__"):
+        try:
+            return float, float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise ValueError(f"The value {value!r:.60} of {name!r} is neither a number nor a word nor a date.")
+
+
+def _checked(rows: Any) -> Iterator[Mapping[Any, Any]]:
+    for t, x in enumerate(rows):
+        if not isinstance(x, Mapping):
+            raise ValueError(
+                f"Row {t} is {type(x).__name__}; the rows before it are dictionaries. Give rows of one kind."
+            )
+        yield x

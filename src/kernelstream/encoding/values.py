@@ -1,0 +1,122 @@
+"""What a word, a date and a missing number are as features; what a column of Arrow holds of them."""
+
+import datetime
+import hashlib
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ONEHOT, HASH = "onehot", "hash"
+MEAN, REFUSE, ZERO = "mean", "refuse", "zero"
+DEFAULT_HASH_FEATURES = 256
+
+DAY = 86_400.0  # seconds
+TREND = "trend"
+CYCLES = {"hour": DAY / 24, "day": DAY, "week": 7 * DAY, "year": 365.2425 * DAY}
+DATES = (*CYCLES, TREND)
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def power_of_two(hash_features: int) -> int:
+    if hash_features < 1 or hash_features & (hash_features - 1):
+        raise ValueError(f"hash_features is {hash_features}; it must be a power of two, such as 256")
+    return hash_features
+
+
+@lru_cache(maxsize=65_536)
+def hash_of(column: str, category: str) -> int:
+    """The same number in every process, unlike Python's own hash."""
+    return int.from_bytes(hashlib.blake2b(f"{column}\0{category}".encode(), digest_size=8).digest(), "little")
+
+
+def impute(X: NDArray[Any], sums: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[Any, Any]:
+    """Replace each NaN by the mean of the numbers above it, 0 when there are none; the sums and counts below the rows.
+
+    sums, counts: of the rows before them, for each feature. The mean is a plain running sum, so that neither its bits
+    nor those of the rows depend on where blocks end.
+    """
+    known = ~np.isnan(X)
+    totals, numbers = np.empty((len(X) + 1, X.shape[1])), np.empty((len(X) + 1, X.shape[1]), np.int64)
+    totals[0], numbers[0] = sums, counts
+    totals[1:], numbers[1:] = np.where(known, X, 0.0), known
+    np.cumsum(totals, axis=0, out=totals)
+    np.cumsum(numbers, axis=0, out=numbers)
+    missing = np.nonzero(~known)
+    X[missing] = totals[missing] / np.maximum(numbers[missing], 1)
+    return totals[-1].copy(), numbers[-1].copy()
+
+
+def first_rows(rows: NDArray[Any], n_words: int) -> NDArray[np.int64]:
+    """The row where each word first stands, by the number of each row's word; len(rows) for one that stands nowhere."""
+    first = np.full(n_words, len(rows), np.int64)
+    present = np.flatnonzero(rows >= 0)[::-1]
+    first[rows[present]] = present
+    return first
+
+
+# Dates.
+
+
+def seconds_of(moment: datetime.date) -> float:
+    """Seconds since 1970 in UTC; a date is its midnight, and one without a zone is taken as it is."""
+    if not isinstance(moment, datetime.datetime):
+        return (moment - _EPOCH.date()).days * DAY
+    offset = moment.utcoffset()
+    return (moment.replace(tzinfo=None) - (offset or datetime.timedelta()) - _EPOCH).total_seconds()
+
+
+def date_width(dates: Sequence[str]) -> int:
+    return sum(1 if part == TREND else 2 for part in dates)
+
+
+def date_features(seconds: NDArray[np.float64], dates: Sequence[str], origin: float) -> NDArray[np.float64]:
+    """(n, width): of a cycle sine and cosine of where a date stands in it; of the trend the days since `origin`."""
+    parts = []
+    for part in dates:
+        if part == TREND:
+            parts.append((seconds - origin) / DAY)
+        else:
+            # The remainder is exact, so that dates far from 1970 lose no digits.
+            angle = np.fmod(seconds, CYCLES[part]) * (2.0 * math.pi / CYCLES[part])
+            parts += [np.sin(angle), np.cos(angle)]
+    return np.stack(parts, axis=1)
+
+
+# Columns of Arrow.
+
+
+def is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def codes_of(column: Any, *, missing: str | None = "") -> tuple[NDArray[Any], list[str]]:
+    """A column of categories as numbers, and the categories' names in the order of their first appearance.
+
+    missing: the category of what is missing; None: its number is -1.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    column = column.cast(pa.string())
+    column = column if missing is None else column.fill_null(missing)
+    encoded = pa.concat_arrays(column.chunks).dictionary_encode()
+    return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+
+
+def numbers_of(column: Any) -> NDArray[Any]:
+    """A numeric column, NaN where a value is missing; (n, k) for a column of lists of k numbers."""
+    import pyarrow as pa
+
+    if is_list(column.type):
+        lists = pa.concat_arrays(column.chunks)
+        return numbers_of(pa.chunked_array([lists.flatten()])).reshape(len(lists), -1)
+    if not pa.types.is_floating(column.type):
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy()

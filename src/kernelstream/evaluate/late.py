@@ -1,0 +1,92 @@
+"""Rows that were shown and whose labels come later: after so many rows, or when their time has come."""
+
+import heapq
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from ..engine.opening import stacked
+from ..sources import LabelledBlock, Matrix
+
+
+class InTurn:
+    """Rows in a queue of blocks."""
+
+    def __init__(self) -> None:
+        self._blocks: list[LabelledBlock] = []
+        self.n = 0
+
+    def add(self, X: Matrix, y: np.ndarray) -> None:
+        if len(y) > 0:
+            self._blocks.append((X, y))
+            self.n += len(y)
+
+    def take(self, n: int) -> LabelledBlock:
+        """The first n rows."""
+        taken: list[LabelledBlock] = []
+        self.n -= n
+        while n > 0:
+            X, y = self._blocks.pop(0)
+            if len(y) > n:
+                self._blocks.insert(0, (X[n:], y[n:]))
+            taken.append((X[:n], y[:n]))
+            n -= len(taken[-1][1])
+        return _joined(taken)
+
+
+class InTime:
+    """Rows by the moments at which their labels come; of one moment, in the order of the rows."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, LabelledBlock]] = []
+        self._n = 0
+
+    def show(
+        self,
+        X: Matrix,
+        y: np.ndarray,
+        times: tuple[np.ndarray, np.ndarray],
+        show: Callable[[Matrix], Any],
+        learn: Callable[[Matrix, np.ndarray], Any],
+    ) -> list[Any]:
+        """What `show` gives of the rows, some at a time, with all labels learned that have come before each.
+
+        times: the moment of each row, and that at which its label comes.
+        """
+        parts, start = [], 0
+        moments, arrivals = (array.tolist() for array in times)
+        while start < len(y):
+            due = self._due(moments[start])
+            if due:
+                learn(*_joined(due))
+            stop = start
+            while stop < len(y) and not (self._heap and self._heap[0][0] <= moments[stop]):
+                row = slice(stop, stop + 1)
+                heapq.heappush(self._heap, (arrivals[stop], self._n, (X[row], y[row])))
+                self._n += 1
+                stop += 1
+            parts.append(show(X[start:stop]))
+            start = stop
+        return parts
+
+    def rest(self) -> LabelledBlock | None:
+        """The rows whose labels have not come."""
+        due = self._due(np.inf)
+        return _joined(due) if due else None
+
+    def _due(self, moment: float) -> list[LabelledBlock]:
+        found = []
+        while self._heap and self._heap[0][0] <= moment:
+            found.append(heapq.heappop(self._heap)[2])
+        return found
+
+
+def _joined(blocks: list[LabelledBlock]) -> LabelledBlock:
+    """Blocks as one; they may widen."""
+    rows, labels = [X for X, _ in blocks], np.concatenate([y for _, y in blocks])
+    width = max(X.shape[1] for X in rows)
+    if not issparse(rows[0]):
+        rows = [X if X.shape[1] == width else np.pad(X, ((0, 0), (0, width - X.shape[1]))) for X in rows]
+    return stacked(rows), labels

@@ -1,0 +1,290 @@
+"""The River face: KernelClassifier and KernelRegressor, any learner on rows that are dictionaries.
+
+A row goes from its dictionary to the compiled step without a detour, and `learn_many` learns a table with the bits of
+`learn_one` on its rows. Names, words and classes that come later grow the model.
+"""
+
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from river import base
+
+from .algorithms import as_algorithm
+from .encoding import Columns
+from .encoding.values import DEFAULT_HASH_FEATURES, ONEHOT, ZERO
+from .engine import Algorithm
+from .engine.inputs import NONE, Inputs, Scaling
+from .engine.lane import Lane
+from .learner import Learner
+from .tasks import MULTICLASS, Binary, Classification, Regression, Task, classification
+
+
+class _KernelEstimator(base.Estimator):
+    """What the two have in common."""
+
+    algorithm: str | Algorithm
+
+    def _settings(self, parameters: dict[str, Any]) -> None:
+        """Keep the constructor's parameters as River looks for them; what is wrong with them is said now."""
+        for name in ("self", "__class__"):
+            parameters.pop(name, None)
+        vars(self).update(parameters)
+        self._learner: Learner | None = None
+        self._lane: Lane | None = None
+        self._new_columns()
+        as_algorithm(self.algorithm)
+
+    def _new_columns(self) -> Columns:
+        own = vars(self)
+        options = {name: own[name] for name in ("categorical", "hash_features", "missing")}
+        return Columns(**options, dates=own["dates"] or ())
+
+    def _begin(self, task: Task) -> Learner:
+        own, spec = vars(self), as_algorithm(self.algorithm)
+        return Learner(
+            spec,
+            task,
+            seed=random.randrange(2**31) if own["seed"] is None else own["seed"],
+            dtype=own["dtype"],
+            grow_classes=isinstance(task, Classification) and MULTICLASS in spec.tasks,
+            scaling=own["scaling"],
+            threads=own["threads"],
+            columns=self._new_columns(),
+        )
+
+    def _learn_one(self, learner: Learner, x: dict[Any, Any], y: Any, w: float) -> None:
+        """The long way for a row, after which the short one may be open."""
+        learner.learn_one(x, y, w)
+        self._learner, self._lane = learner, learner.lane()
+
+    def _learn_many(self, learner: Learner, X: Any, y: Any, w: Any) -> None:
+        learner.learn(X, y, w)
+        self._learner, self._lane = learner, None
+
+    @property
+    def learner(self) -> Learner | None:
+        """What learns; None before the first row."""
+        return self._learner
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Bytes of the model and of the names that it knows."""
+        if self._learner is None:
+            return sys.getsizeof(self)
+        assert self._learner.columns is not None
+        names = sum(sys.getsizeof(name) + sys.getsizeof(rest) for _, name, rest in self._learner.columns.entries)
+        return sys.getsizeof(self) + self._learner.n_bytes + names
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, with the names that it knows, to a file that `Learner.load` reads."""
+        if self._learner is None:
+            raise ValueError("No row was learned yet; there is nothing to save.")
+        self._learner.save(path)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {}
+
+
+class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
+    """Online kernel classification of rows that are dictionaries, with any learner of kernelstream.
+
+    Parameters
+    ----------
+    algorithm
+        "auto", which needs no parameter and takes features as they are; a spec such as ``FOGD(n_components=400)``; or
+        a name of ``kernelstream algorithms``.
+    classes
+        Labels to begin with. Others are added when they come; of True and False both are known at once. Where two are
+        announced, the learner begins with one output for both.
+    categorical
+        What words become: "onehot", a feature each when it first comes, or "hash", one of `hash_features` places.
+    hash_features
+        A power of two.
+    missing
+        What counts for a value that is absent, None or NaN: "zero", nothing; "mean", the mean of those before it; or it
+        is refused, "refuse".
+    dates
+        What dates become, some of "hour", "day", "week", "year" and "trend"; without any they are refused.
+    scaling
+        "none", or "online", "metric", "full-metric" as of `Learner`.
+    seed
+        Of the random choices that a learner makes.
+    dtype
+        "float32" or "float64".
+    threads
+        On how many cores one call may run.
+
+    Examples
+    --------
+    >>> from kernelstream.river import KernelClassifier
+    >>> from river import datasets, evaluate, metrics
+
+    >>> model = KernelClassifier(seed=1)
+    >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())  # doctest: +SKIP
+    Accuracy: 91.36%
+
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        classes: Sequence[Any] | None = None,
+        categorical: str = ONEHOT,
+        hash_features: int = DEFAULT_HASH_FEATURES,
+        missing: str = ZERO,
+        dates: str | Sequence[str] | None = None,
+        scaling: str | Scaling | Inputs = NONE,
+        seed: int | None = None,
+        dtype: str = "float32",
+        threads: int | None = None,
+    ):
+        self._settings(locals())
+        self._labels: list[Any] = []
+        self._encode: Callable[[Any], float | None] = float
+        self._two = False
+
+    @property
+    def _multiclass(self) -> bool:
+        return MULTICLASS in as_algorithm(self.algorithm).tasks
+
+    def _beginning(self, label: Any) -> Learner:
+        """A learner whose first row has this label."""
+        classes: Any = vars(self)["classes"]
+        if classes is None and isinstance(label, bool | np.bool_):
+            task: Classification = Binary([False, True])
+        else:
+            task = classification([label] if classes is None else classes, grow=classes is None or len(classes) < 2)
+        return self._begin(task)
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from a row; `w` is how much it counts."""
+        lane = self._lane
+        if lane is not None:
+            target = self._encode(y)
+            if target is not None and lane.learn(x, target, w):
+                return
+        self._learn_one(self._beginning(y) if self._learner is None else self._learner, x, y, w)
+        self._look()
+
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn from the rows of a table, in their order."""
+        labels = y.to_numpy() if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf" else list(y)
+        self._learn_many(self._beginning(labels[0]) if self._learner is None else self._learner, X, labels, w)
+        self._look()
+
+    def _look(self) -> None:
+        """Look what the classes are by now, as Python's own values."""
+        assert self._learner is not None
+        task = self._learner.task
+        assert isinstance(task, Classification)
+        self._labels, self._encode = task.classes.tolist(), task.encode_one
+        self._two = isinstance(task, Binary)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The label of a row; None before any was learned."""
+        lane = self._lane
+        if lane is not None and lane.score(x):
+            return self._labels[lane.first_score[0] >= 0 if self._two else int(lane.scores.argmax())]
+        if self._learner is None:
+            return None
+        scores = self._learner.scores_one(x)
+        return self._labels[bool(scores[0] >= 0) if self._two else int(scores.argmax())]
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of each class so far. Of a learner that models none, NotImplementedError."""
+        learner = self._learner
+        if learner is None:
+            return {}
+        self._require_probabilities(learner)
+        lane = self._lane
+        scores = lane.scores if lane is not None and lane.score(x) else learner.scores_one(x)
+        return dict(zip(self._labels, learner.probabilities_of(scores[None])[0].tolist(), strict=True))
+
+    def predict_many(self, X: Any) -> Any:
+        """The label of each row of a table."""
+        import pandas as pd
+
+        shown: Any = [None] * len(X) if self._learner is None else self._learner.predict(X)
+        return pd.Series(shown, index=X.index, dtype=object if self._learner is None else None)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of each class so far for each row of a table."""
+        import pandas as pd
+
+        if self._learner is None:
+            return pd.DataFrame(index=X.index)
+        self._require_probabilities(self._learner)
+        return pd.DataFrame(self._learner.probabilities(X), columns=self._labels, index=X.index)
+
+    def _require_probabilities(self, learner: Learner) -> None:
+        if not learner.probabilistic:
+            raise NotImplementedError(
+                f"{learner.name} models no probabilities. auto and ridge do, and others with loss='logistic' (two "
+                "classes) or 'softmax' (several)."
+            )
+
+
+class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
+    """Online kernel regression on rows that are dictionaries, with any learner of kernelstream.
+
+    Parameters are those of `KernelClassifier`, without `classes`.
+
+    Examples
+    --------
+    >>> from kernelstream.river import KernelRegressor
+    >>> from river import datasets, evaluate, metrics
+
+    >>> model = KernelRegressor(seed=1)
+    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())  # doctest: +SKIP
+    MAE: 0.3
+
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        categorical: str = ONEHOT,
+        hash_features: int = DEFAULT_HASH_FEATURES,
+        missing: str = ZERO,
+        dates: str | Sequence[str] | None = None,
+        scaling: str | Scaling | Inputs = NONE,
+        seed: int | None = None,
+        dtype: str = "float32",
+        threads: int | None = None,
+    ):
+        self._settings(locals())
+        self._encode = Regression().encode_one
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn from a row; `w` is how much it counts."""
+        lane = self._lane
+        if lane is not None:
+            target = self._encode(y)
+            if target is not None and lane.learn(x, target, w):
+                return
+        self._learn_one(self._begin(Regression()) if self._learner is None else self._learner, x, y, w)
+
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
+        """Learn from the rows of a table, in their order."""
+        self._learn_many(self._begin(Regression()) if self._learner is None else self._learner, X, y, w)
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """The value of a row; 0 before any was learned."""
+        lane = self._lane
+        if lane is not None and lane.score(x):
+            return lane.first_score[0]
+        return 0.0 if self._learner is None else float(self._learner.scores_one(x)[0])
+
+    def predict_many(self, X: Any) -> Any:
+        """The value of each row of a table."""
+        import pandas as pd
+
+        shown = np.zeros(len(X)) if self._learner is None else self._learner.predict(X)
+        return pd.Series(shown, index=X.index)

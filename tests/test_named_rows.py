@@ -1,0 +1,391 @@
+"""Learners on rows with names, labels that come late by their ids, and labels that come when their time has come."""
+
+import datetime as dt
+import math
+import pickle
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from river import compose, evaluate, linear_model, metrics, preprocessing
+from typer.testing import CliRunner
+
+from kernelstream import FOGD, Auto, Binary, Learner, Multiclass, Regression
+from kernelstream.cli import app
+from kernelstream.encoding import Columns
+from kernelstream.evaluate import prequential
+from kernelstream.evaluate.run import side_by_side
+from kernelstream.kernels import Gaussian
+from kernelstream.laws.agreement import snapshot
+from kernelstream.metrics import MistakeRate
+from kernelstream.sources import ArraySource, RowSource, open_source
+
+SPEC = FOGD(kernel=Gaussian(gamma=0.3), n_components=30)
+COLOURS = ("red", "green", "blue")
+BEGIN = dt.datetime(2024, 1, 1)
+
+
+def pairs(n=200):
+    """Rows with a number, a word, a date, and a number that is missing at times; labels of two classes."""
+    rng = np.random.default_rng(0)
+    found = []
+    for t in range(n):
+        size, colour = float(rng.normal()), COLOURS[rng.integers(3) if t > 20 else 0]
+        row = {"size": size, "colour": colour, "when": BEGIN + dt.timedelta(hours=int(t))}
+        if rng.random() < 0.7:
+            row["weight"] = float(rng.normal())
+        found.append((row, "yes" if size > 0 or colour == "blue" else "no"))
+    return found
+
+
+def columns():
+    return Columns(missing="mean", dates=("day", "trend"))
+
+
+def learner(**options):
+    return Learner(SPEC, Binary(["no", "yes"]), columns=columns(), **options)
+
+
+ROWS, LABELS = (list(part) for part in zip(*pairs(), strict=True))
+
+
+def test_dictionaries_and_tables_are_learned_alike_however_they_are_cut():
+    block = learner()
+    scores = block.learn(ROWS, LABELS)
+    expected = snapshot(block)
+    tables = [pd.DataFrame(ROWS), pl.DataFrame(ROWS), pa.Table.from_pylist(ROWS)]
+    for table in tables:
+        one = learner()
+        for start in range(0, 200, 64):
+            shown = one.learn(table[start : start + 64], LABELS[start : start + 64])
+            assert np.array_equal(shown, scores[start : start + 64])
+        assert snapshot(one) == expected and one.columns.to_json() == block.columns.to_json()
+        assert np.array_equal(one.predict(table), block.predict(ROWS))
+    single = learner()
+    for t, (row, label) in enumerate(zip(ROWS, LABELS, strict=True)):
+        assert np.array_equal(single.learn_one(row, label), scores[t])
+        assert np.array_equal(single.scores_one(row), single.scores([row])[0])
+    assert snapshot(single) == expected
+    assert np.array_equal(block.predict(iter(ROWS)), block.predict(ROWS))
+
+
+def test_dictionaries_need_nothing_said_of_them():
+    plain = Learner(SPEC, Regression())
+    assert not plain.scores([{"a": 1.0}]).any()
+    plain.learn([{"a": 1.0, "w": "x"}, {"a": 2.0, "w": "y"}], [1.0, 2.0])
+    assert plain.columns.feature_names == ["a", "w=x", "w=y"]
+    with pytest.raises(ValueError, match="'w' is missing"):
+        plain.predict([{"a": 1.0}])
+
+
+def test_names_are_saved_with_the_model_and_applied_by_predictions(tmp_path):
+    whole, half = learner(), learner()
+    whole.learn(ROWS, LABELS)
+    half.learn(ROWS[:90], LABELS[:90])
+    half.save(tmp_path / "m.ks")
+    again = Learner.load(tmp_path / "m.ks")
+    assert again.columns.to_json() == half.columns.to_json()
+    assert np.array_equal(again.predict(ROWS), half.predict(ROWS))
+    again.learn(ROWS[90:], LABELS[90:])
+    assert snapshot(again) == snapshot(whole) and again.columns.to_json() == whole.columns.to_json()
+
+
+def test_a_block_that_is_refused_leaves_the_names_as_they_were():
+    one = learner()
+    one.learn(ROWS[:50], LABELS[:50])
+    before, known = snapshot(one), one.columns.to_json()
+    new = {"size": 1.0, "colour": "black", "when": BEGIN, "weight": 3.0}
+    for rows, labels, words in (
+        ([new, {**new, "size": math.inf}], ["yes", "no"], "'size' exceeds"),
+        ([new], ["perhaps"], "'perhaps' is not among the classes"),
+        ([new, new], ["yes"], "2 rows and 1 labels"),
+        ([new, [1.0]], ["yes", "no"], "Row 1 is list"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            one.learn(rows, labels)
+        assert snapshot(one) == before and one.columns.to_json() == known
+
+
+def test_rows_that_were_learned_before_a_divergence_have_their_names():
+    wild = Learner(FOGD(kernel=Gaussian(gamma=0.3), n_components=30, learning_rate=1e5), Regression())
+    rows = [{"a": float(t), f"n{t}": 1.0} for t in range(40)]
+    wild.columns = Columns(missing="zero")
+    with pytest.raises(FloatingPointError):
+        wild.learn(rows, [5.0] * 40)
+    assert 0 < wild.n_seen < 40
+    assert wild.columns.width == wild.n_seen + 1
+
+
+def test_names_and_plain_rows_do_not_mix():
+    plain = Learner(SPEC, Regression(), grow_features=True)
+    plain.learn(np.ones((3, 4)), np.ones(3))
+    with pytest.raises(ValueError, match="4 features, and 0 of them have names"):
+        plain.learn([{"a": 1.0}], [1.0])
+
+
+def test_learners_that_know_the_same_names_merge_and_others_are_refused():
+    one, other = learner(), learner()
+    one.learn(ROWS[:100], LABELS[:100])
+    other.learn(ROWS[:100], LABELS[:100])
+    once = one.columns.to_json()
+    one.merge(other)
+    assert one.columns.to_json()["counts"] == [2 * count for count in once["counts"]]
+    assert one.columns.known({}).tolist() == other.columns.known({}).tolist()
+    stranger = learner()
+    stranger.learn([{"size": 1.0}], ["yes"])
+    with pytest.raises(ValueError, match=r"columns.entries differs"):
+        one.merge(stranger)
+    fresh = learner()
+    fresh.merge(one)
+    assert fresh.predict(ROWS).tolist() == one.predict(ROWS).tolist()
+
+
+def test_threads_may_predict_while_names_come():
+    shared, failures = learner(), []
+    shared.learn(ROWS[:5], LABELS[:5])
+    stop = threading.Event()
+
+    def predict():
+        while not stop.is_set():
+            try:
+                shared.scores_one(ROWS[150])
+                shared.predict(ROWS[100:110])
+            except Exception as error:
+                failures.append(error)
+                return
+
+    thread = threading.Thread(target=predict)
+    thread.start()
+    for t in range(200):
+        shared.learn([{**ROWS[0], "colour": f"shade {t}", f"n{t}": 1.0}], ["yes"])
+    stop.set()
+    thread.join()
+    assert not failures and shared.columns.width > 400
+
+
+def test_a_model_of_a_file_takes_its_rows_as_dictionaries(tmp_path):
+    lines = [f"{row['size']},{row['colour']},{label}" for row, label in pairs()]
+    (tmp_path / "shop.csv").write_text("\n".join(["size,colour,bought", *lines]) + "\n")
+    rows = [{"size": row["size"], "colour": row["colour"]} for row, _ in pairs()]
+    for read in ({"categorical": "onehot"}, {"categorical": "hash"}, {"drop": ["colour"]}):
+        options = ["--drop", "colour"] if "drop" in read else ["--categorical", read["categorical"]]
+        command = ["run", str(tmp_path / "shop.csv"), "--algorithm", "fogd", *options, "--save", str(tmp_path / "m.ks")]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        (X, _), *_ = open_source(tmp_path / "shop.csv", label="bought", **read)
+        by_name = Learner.load(tmp_path / "m.ks")
+        given = rows if "drop" not in read else [{"size": row["size"]} for row in rows]
+        assert by_name.columns.width == X.shape[1]
+        assert np.allclose(by_name.scores(given), Learner.load(tmp_path / "m.ks").scores(X), atol=1e-6)
+        by_name.learn([{**given[0], "late": 1.0}], ["yes"])
+        assert by_name.width == X.shape[1] + 1
+
+
+# Prequential evaluation.
+
+
+def test_pairs_are_evaluated_as_their_block_is_learned():
+    direct = learner()
+    mistakes = direct.task.decode(direct.learn(ROWS, LABELS)) != LABELS
+    for source in (pairs(), iter(pairs()), pairs, RowSource(pairs, columns=columns(), block_rows=30)):
+        one = learner()
+        trace = prequential(one, source)
+        assert trace.last.metrics["mistake_rate"] == mistakes.mean()
+        assert snapshot(one) == snapshot(direct) and one.columns.to_json() == direct.columns.to_json()
+
+
+def test_tables_are_evaluated_by_the_name_of_their_label():
+    direct = learner()
+    direct.learn(ROWS, LABELS)
+    frame = pd.DataFrame(ROWS).assign(bought=LABELS)
+    for tables in (frame, [frame[:70], frame[70:]], pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        one = learner()
+        prequential(one, RowSource(tables, label="bought", columns=columns(), block_rows=64))
+        assert snapshot(one) == snapshot(direct)
+    with pytest.raises(ValueError, match=r"no column 'y' for the label; label=... names one of size"):
+        prequential(learner(), RowSource(frame, label="y", columns=columns()))
+    with pytest.raises(ValueError, match="Row 1: the label 'y' is missing"):
+        prequential(
+            learner(), RowSource(pd.DataFrame({"size": [1.0, 2.0], "y": ["no", None]}), label="y", columns=columns())
+        )
+
+
+def test_learners_of_one_run_have_names_of_their_own():
+    learners = [learner(seed=seed) for seed in range(2)]
+    side_by_side(learners, pairs())
+    learners[0].learn([{**ROWS[0], "colour": "black"}], ["no"])
+    assert learners[0].columns.width == learners[1].columns.width + 1
+
+
+def test_a_run_goes_on_with_the_names_that_a_learner_knows():
+    one, direct = learner(), learner()
+    direct.learn(ROWS, LABELS)
+    prequential(one, pairs()[:80])
+    prequential(one, pairs()[80:])
+    assert snapshot(one) == snapshot(direct)
+    with pytest.raises(ValueError, match=r"columns.missing of the learner and of its source differ"):
+        prequential(one, RowSource(pairs()))
+    with pytest.raises(ValueError, match="no pair of a dictionary and its label"):
+        prequential(learner(), ROWS)
+    with pytest.raises(ValueError, match="int is no source"):
+        prequential(learner(), 3)
+    with pytest.raises(ValueError, match="say what is learned, task="):
+        prequential(linear_model.LogisticRegression(), iter(pairs()))
+
+
+# Labels by id.
+
+
+def test_a_label_is_learned_by_the_id_of_its_row():
+    late, plain = learner(), learner()
+    for t in range(3):
+        plain.learn([ROWS[t]], [LABELS[t]])
+        late.learn([ROWS[t]], [LABELS[t]])
+    for t in range(3, 60):
+        shown = late.predict(ROWS[t], id=f"row {t}")
+        assert shown == plain.predict([ROWS[t]])[0]
+        if t % 2:
+            late.label(f"row {t}", LABELS[t])
+            plain.learn_one(ROWS[t], LABELS[t])
+        else:
+            plain.columns.take([ROWS[t]])  # a row that is shown is known by its names
+    assert len(late.waiting) == 28
+    assert np.array_equal(late.scores(ROWS), plain.scores(ROWS))
+    with pytest.raises(ValueError, match="No row waits for a label under the id 'row 5'"):
+        late.label("row 5", "yes")
+
+
+def test_what_was_said_when_a_row_was_shown_is_what_auto_learns_from():
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
+    by_id, in_turn = (Learner(Auto(size="small"), Binary([-1, 1])) for _ in range(2))
+    by_id.learn(X[:150], y[:150])
+    in_turn.learn(X[:150], y[:150])
+    for t in range(150, 170):
+        by_id.predict(X[t], id=t)
+        in_turn.show(X[t : t + 1])
+    for t in range(170, 200):
+        by_id.predict(X[t], id=t)
+        by_id.label(t - 20, y[t - 20])
+        in_turn.learn_late(X[t - 20 : t - 19], y[t - 20 : t - 19], X[t : t + 1])
+    assert np.array_equal(by_id.scores(X), in_turn.scores(X))
+
+
+def test_rows_wait_in_a_bounded_number_and_are_saved(tmp_path):
+    one = Learner(SPEC, Regression(), waiting=3)
+    for t in range(5):
+        one.predict(np.full(2, float(t)), id=t)
+    one.predict(np.full(2, 9.0), id=3)
+    assert len(one.waiting) == 3
+    with pytest.raises(ValueError, match="one of more than 3"):
+        one.label(1, 1.0)
+    one.save(tmp_path / "m.ks")
+    for again in (Learner.load(tmp_path / "m.ks"), pickle.loads(pickle.dumps(one))):
+        for id, value in ((2, 2.0), (4, 4.0), (3, 9.0)):
+            expected = Learner(SPEC, Regression())
+            expected.learn(np.full((1, 2), value), [5.0])
+            fresh = Learner.load(tmp_path / "m.ks")
+            fresh.label(id, 5.0)
+            assert np.array_equal(fresh.scores(np.eye(2)), expected.scores(np.eye(2)))
+            again.label(id, value)
+        assert len(again.waiting) == 0 and again.n_seen == 3
+
+
+def test_a_label_that_is_refused_leaves_its_row_waiting():
+    one = Learner(SPEC, Multiclass(["a", "b"]))
+    one.predict({"x": 1.0}, id=7)
+    with pytest.raises(ValueError, match="'c' is not among"):
+        one.label(7, "c")
+    one.label(7, "a")
+    assert one.n_seen == 1 and len(one.waiting) == 0
+    with pytest.raises(TypeError):
+        one.predict({"x": 1.0}, id=[1])
+
+
+# Labels in time.
+
+
+def trips(n=150):
+    """Rows at irregular moments."""
+    rng, moment, found = np.random.default_rng(1), BEGIN, []
+    for _ in range(n):
+        moment += dt.timedelta(minutes=int(rng.integers(0, 30)))
+        a, b = rng.normal(size=2).tolist()
+        found.append(({"a": a, "b": b, "when": moment}, bool(a + 0.3 * b > 0)))
+    return found
+
+
+def linear():
+    return compose.Pipeline(compose.Discard("when"), preprocessing.StandardScaler(), linear_model.LogisticRegression())
+
+
+DELAYS = [
+    dt.timedelta(hours=1),
+    dt.timedelta(0),
+    lambda row, label: dt.timedelta(minutes=90 if label else 20),
+]
+
+
+@pytest.mark.parametrize("delay", DELAYS, ids=["an hour", "none", "by label"])
+def test_labels_come_when_their_time_has_come_as_in_river(delay):
+    theirs = evaluate.progressive_val_score(trips(), linear(), metrics.Accuracy(), moment="when", delay=delay)
+    # Our rows have no names when they come to a model of River's, and no moment.
+    plain = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression())
+    for block_rows in (7, 4096):
+        trace = prequential(
+            plain.clone(),
+            RowSource(trips(), block_rows=block_rows),
+            task=Binary([False, True]),
+            metrics=[MistakeRate()],
+            moment="when",
+            delay=delay,
+        )
+        assert trace.last.rows == 150
+        assert trace.last.metrics["mistake_rate"] == pytest.approx(1 - theirs.get(), abs=1e-12)
+
+
+def test_a_learner_is_told_labels_in_time_whatever_the_cut():
+    found = []
+    for block_rows in (1, 13, 4096):
+        one = Learner(SPEC, Binary([False, True]))
+        source = RowSource(trips(), block_rows=block_rows)
+        trace = prequential(one, source, moment="when", delay=dt.timedelta(hours=2))
+        assert one.n_seen == 150 and one.columns.feature_names == ["a", "b"]
+        found.append((trace.last.metrics, snapshot(one)))
+    assert found[0] == found[1] == found[2]
+    at_once = prequential(Learner(SPEC, Binary([False, True])), trips(), moment="when", delay=dt.timedelta(days=-1))
+    assert at_once.last.metrics["mistake_rate"] < found[0][0]["mistake_rate"]
+
+
+def test_a_feature_may_tell_the_time():
+    rows = trips()
+    X = np.array([[row["a"], row["b"], (row["when"] - BEGIN) / dt.timedelta(days=1)] for row, _ in rows])
+    y = np.array([label for _, label in rows], float)
+    plain, known, mistakes = Learner(SPEC, Binary([0.0, 1.0])), 0, 0
+    for t in range(len(y)):
+        while known < t and X[known, 2] + 0.1 <= X[t, 2]:
+            plain.learn_one(X[known], y[known])
+            known += 1
+        mistakes += plain.predict(X[t : t + 1])[0] != y[t]
+    assert known < len(y)
+    one = Learner(SPEC, Binary([0.0, 1.0]))
+    trace = prequential(one, ArraySource(X, y, block_rows=11), moment=2, delay=0.1)
+    assert trace.last.metrics["mistake_rate"] == mistakes / len(y) and one.n_seen == len(y)
+    with pytest.raises(ValueError, match="give the number of a feature"):
+        prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), moment="when")
+    with pytest.raises(ValueError, match="is a duration, and rows have no time"):
+        prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), delay=dt.timedelta(1))
+
+
+def test_dates_may_be_features_and_tell_the_time():
+    one = Learner(SPEC, Binary([False, True]), columns=Columns(dates="day"))
+    frame = pd.DataFrame([row for row, _ in trips()]).assign(y=[label for _, label in trips()])
+    prequential(
+        one, RowSource(frame, label="y", columns=Columns(dates="day")), moment="when", delay=dt.timedelta(hours=1)
+    )
+    assert one.columns.feature_names == ["a", "b", "when.day.sin", "when.day.cos"]
+    with pytest.raises(ValueError, match="give one duration for all"):
+        prequential(one, RowSource(frame, label="y", columns=one.columns), moment="when", delay=DELAYS[2])

@@ -1,0 +1,234 @@
+"""The River face: River's own checks, the bits of a learner, and its place in pipelines and evaluation."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import checks, compose, ensemble, evaluate, linear_model, metrics, preprocessing
+
+from kernelstream import FOGD, NOGD, RBP, TVM, Binary, Learner, Multiclass, Regression, Ridge
+from kernelstream.encoding import Columns
+from kernelstream.kernels import Gaussian
+from kernelstream.laws.agreement import snapshot
+from kernelstream.river import KernelClassifier, KernelRegressor
+
+GAUSSIAN = Gaussian(gamma=0.3)
+SMALL = Ridge(kernel=GAUSSIAN, n_components=20)
+
+
+def checked(model, *, once=False):
+    """Checks of a model on all of their streams, or on the first one each."""
+    found = {}
+    for n, check in enumerate(checks.yield_checks(model)):
+        found.setdefault(check.__name__ if once else n, check)
+    return [pytest.param(model, check, id=f"{model}-{name}-{check.__name__}") for name, check in found.items()]
+
+
+# `auto` takes a second to settle on a stream.
+CHECKED = [
+    *checked(KernelClassifier(SMALL)),
+    *checked(KernelRegressor(SMALL)),
+    *checked(KernelClassifier(), once=True),
+    *checked(KernelRegressor(), once=True),
+]
+
+
+@pytest.mark.parametrize(("model", "check"), CHECKED)
+def test_a_check_of_river_passes(model, check):
+    assert model._unit_test_skips() == set()
+    check(model.clone())
+
+
+def stream(n=300, width=5):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, width))
+    rows = [{f"f{j}": value for j, value in enumerate(row)} for row in X.tolist()]
+    values = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    return X, rows, values
+
+
+SPECS = [
+    FOGD(kernel=GAUSSIAN, n_components=30),
+    NOGD(kernel=GAUSSIAN, budget=20, rank=5),  # its map is made on the way
+    RBP(kernel=GAUSSIAN, budget=10),
+    FOGD(n_components=30),  # its width is settled on the way
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_rows_have_the_bits_of_a_block(spec):
+    _, rows, values = stream()
+    faces = [(KernelClassifier(spec, seed=3), Binary([False, True]), (values > 0).tolist())]
+    if "regression" in spec.tasks:
+        faces.append((KernelRegressor(spec, seed=3), Regression(), values.tolist()))
+    for model, task, labels in faces:
+        block = Learner(
+            spec,
+            task,
+            seed=3,
+            grow_features=True,
+            grow_classes=not isinstance(task, Regression),
+            columns=Columns(missing="zero"),
+        )
+        shown = task.decode(block.learn(rows, labels))
+        for t, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            if t > 0:
+                assert model.predict_one(row) == shown[t]
+            model.learn_one(row, label)
+            assert model.learner.losses[0] == block.losses[t]
+        assert snapshot(model.learner) == snapshot(block)
+
+
+WORDS = [
+    ({"size": 1.0, "colour": "red"}, "a"),
+    ({"size": -1.0, "colour": "blue", "late": 2.0}, "b"),
+    ({"colour": "green"}, "a"),
+    ({"size": 0.5, "colour": "red", "late": None}, "c"),
+    ({}, "b"),
+    ({"size": 0.25, "colour": "blue", "late": -1.0}, "a"),
+] * 4
+
+
+@pytest.mark.parametrize("options", [{}, {"categorical": "hash", "hash_features": 8}, {"missing": "mean"}], ids=str)
+def test_names_words_and_classes_come_and_go(options):
+    one, many = (KernelClassifier(SMALL, seed=0, **options) for _ in range(2))
+    for row, label in WORDS:
+        one.learn_one(row, label)
+    for start in range(0, len(WORDS), 7):
+        rows, labels = zip(*WORDS[start : start + 7], strict=True)
+        many.learn_many(pd.DataFrame(list(rows)), pd.Series(labels))
+    assert snapshot(one.learner) == snapshot(many.learner)
+    assert one.learner.columns.to_json() == many.learner.columns.to_json()
+    assert set(one.predict_proba_one({"size": 1.0})) == {"a", "b", "c"}
+    table = pd.DataFrame([row for row, _ in WORDS], index=range(100, 100 + len(WORDS)))
+    shown, chances = one.predict_many(table), one.predict_proba_many(table)
+    assert shown.index.equals(table.index) and chances.index.equals(table.index)
+    assert shown.tolist() == [one.predict_one(row) for row, _ in WORDS]
+    assert chances.to_dict("records") == [one.predict_proba_one(row) for row, _ in WORDS]
+
+
+def test_a_model_that_has_seen_nothing_or_one_class_says_so():
+    model = KernelClassifier(SMALL)
+    assert model.predict_one({"a": 1.0}) is None and model.predict_proba_one({"a": 1.0}) == {}
+    assert model.predict_many(pd.DataFrame({"a": [1.0]})).tolist() == [None]
+    assert model.predict_proba_many(pd.DataFrame({"a": [1.0]})).shape == (1, 0)
+    assert KernelRegressor(SMALL).predict_one({"a": 1.0}) == 0.0
+    model.learn_one({"a": 1.0}, "x")
+    assert model.predict_one({"a": 1.0}) == "x" and model.predict_proba_one({"b": 1.0}) == {"x": 1.0}
+
+
+def test_truth_values_and_announced_classes_are_two_from_the_first_row_on():
+    for model, label, classes in (
+        (KernelClassifier(SMALL), np.bool_(True), [False, True]),
+        (KernelClassifier(SMALL, classes=["no", "yes"]), "yes", ["no", "yes"]),
+    ):
+        model.learn_one({"a": 1.0, "b": 2.0}, label)
+        assert isinstance(model.learner.task, Binary) and list(model.predict_proba_one({"a": 1.0})) == classes
+        assert type(model.predict_one({"a": 1.0})) is type(classes[0])
+    model.learn_one({"a": 1.0}, "perhaps")
+    assert isinstance(model.learner.task, Multiclass)
+
+
+def test_a_learner_of_two_classes_without_probabilities_takes_part():
+    model = KernelClassifier(TVM(kernel=GAUSSIAN, budget=10))
+    assert not model._multiclass
+    _, rows, values = stream(60)
+    score = evaluate.progressive_val_score(zip(rows, (values > 0).tolist(), strict=True), model, metrics.Accuracy())
+    assert score.get() > 0.5
+    with pytest.raises(NotImplementedError, match="tvm models no probabilities"):
+        model.predict_proba_one(rows[0])
+    with pytest.raises(NotImplementedError, match="tvm models no probabilities"):
+        model.predict_proba_many(pd.DataFrame(rows))
+
+
+def test_it_stands_in_pipelines_ensembles_and_progressive_validation():
+    kernel = compose.Pipeline(preprocessing.StandardScaler(), KernelClassifier(SMALL, seed=1))
+    bagged = ensemble.BaggingClassifier(KernelClassifier(SMALL, seed=1), n_models=3, seed=1)
+    linear = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression())
+    _, rows, values = stream(600)
+    labels = (values > 0).tolist()
+    found = [
+        evaluate.progressive_val_score(zip(rows, labels, strict=True), model, metrics.ROCAUC()).get()
+        for model in (kernel, bagged, linear)
+    ]
+    assert min(found[:2]) > found[2] + 0.05
+    values = evaluate.progressive_val_score(
+        zip(rows, values.tolist(), strict=True), preprocessing.StandardScaler() | KernelRegressor(SMALL), metrics.R2()
+    )
+    assert values.get() > 0.2
+
+
+def test_a_weight_is_how_much_a_row_counts():
+    X, rows, values = stream(60)
+    one, plain = (KernelRegressor(SPECS[0], seed=0) for _ in range(2))
+    expected = Learner(SPECS[0], Regression(), seed=0)
+    expected.learn(X, values, np.arange(60) % 3)
+    for t, (row, value) in enumerate(zip(rows, values, strict=True)):
+        one.learn_one(row, value, w=t % 3)
+        plain.learn_one(row, value)
+    assert np.array_equal(one.learner.scores(X), expected.scores(X))
+    assert not np.array_equal(plain.learner.scores(X), expected.scores(X))
+    with pytest.raises(ValueError, match="sample weight -1"):
+        one.learn_one(rows[0], 1.0, w=-1.0)
+
+
+def test_a_row_that_cannot_be_learned_changes_nothing():
+    _, rows, values = stream(40)
+    model = KernelRegressor(SPECS[0], seed=0)
+    model.learn_many(pd.DataFrame(rows), pd.Series(values))
+    model.learn_one(rows[0], 1.0)
+    before, columns = snapshot(model.learner), model.learner.columns.to_json()
+    for row, target in (
+        ({**rows[0], "f1": float("inf"), "new": 1.0}, 1.0),
+        ({**rows[0], "f1": 1e16}, 1.0),
+        ({**rows[0], "new": "word"}, "word"),
+        (rows[0], float("nan")),
+        ({**rows[0], "f1": 3j}, 1.0),
+    ):
+        with pytest.raises(ValueError):
+            model.learn_one(row, target)
+        assert snapshot(model.learner) == before and model.learner.columns.to_json() == columns
+
+
+def test_it_goes_on_from_a_pickle_and_from_a_file(tmp_path):
+    _, rows, values = stream(80)
+    model = KernelRegressor(SPECS[0], seed=0)
+    for row, value in zip(rows[:40], values[:40], strict=True):
+        model.learn_one({**row, "word": "x" if value > 0 else "y"}, value)
+    again = pickle.loads(pickle.dumps(model))
+    model.save(tmp_path / "m.ks")
+    loaded = Learner.load(tmp_path / "m.ks")
+    for row, value in zip(rows[40:], values[40:], strict=True):
+        row = {**row, "word": "z" if value > 0 else "y"}
+        assert model.predict_one(row) == again.predict_one(row) == loaded.predict([row])[0]
+        model.learn_one(row, value)
+        again.learn_one(row, value)
+        loaded.learn([row], [value])
+    assert snapshot(model.learner) == snapshot(again.learner) == snapshot(loaded)
+    with pytest.raises(ValueError, match="No row was learned"):
+        KernelRegressor(SMALL).save(tmp_path / "n.ks")
+
+
+def test_a_copy_with_all_that_was_learned_goes_its_own_way():
+    _, rows, values = stream(60)
+    model = KernelClassifier(SPECS[0], seed=0)
+    for row, value in zip(rows[:40], values[:40], strict=True):
+        model.learn_one(row, bool(value > 0))
+    other, before = model.clone(include_attributes=True), snapshot(model.learner)
+    assert other.predict_one(rows[50]) == model.predict_one(rows[50])
+    for row in rows[40:]:
+        other.learn_one(row, True)
+    assert other.learner.n_seen == 60 and snapshot(model.learner) == before
+
+
+def test_a_learner_that_was_changed_meanwhile_is_the_one_that_predicts():
+    _, rows, values = stream(40)
+    model, other = KernelRegressor(SPECS[0], seed=0), KernelRegressor(SPECS[0], seed=0)
+    for row, value in zip(rows, values, strict=True):
+        model.learn_one(row, value)
+        other.learn_one(row, -value)
+    model.predict_one(rows[0])
+    model.learner.merge(other.learner)
+    assert model.predict_one(rows[0]) == model.learner.predict([rows[0]])[0]
+    assert abs(model.predict_one(rows[0])) < 1e-6
