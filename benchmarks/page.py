@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kernelstream import ALGORITHMS
 
-from . import waits
+from . import transforms, waits
 from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
@@ -29,6 +29,7 @@ def write_page(results: Results, path: Path) -> None:
         grown(results, shown),
         far(results),
         waits.section(results.records("auto-waits")),
+        transforms.section(results),
         _two_cores(results),
         _small_things(results),
         _disturbed(results),
