@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kernelstream import ALGORITHMS
 
-from . import river_rows, waits
+from . import river_rows, transforms, waits
 from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
@@ -30,6 +30,7 @@ def write_page(results: Results, path: Path) -> None:
         far(results),
         waits.section(results.records("auto-waits")),
         river_rows.section(results.records("river")),
+        transforms.section(results),
         _two_cores(results),
         _small_things(results),
         _disturbed(results),

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import kernelstream
 from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron, Ridge
 from kernelstream.engine.state import leaves
-from kernelstream.kernels import Gaussian, Laplacian, Matern
+from kernelstream.kernels import Gaussian, Laplacian, Matern, Polynomial
 
 # scikit-learn expects the same of its SGD estimators: an online learner that sees a row twice takes two steps, which is
 # not one step of twice the length, and a row of weight 0 still counts as a round.
@@ -40,8 +40,9 @@ REGRESSION_SPECS = [Perceptron(), OGD(), FOGD(n_components=100), NOGD(budget=50)
         *(OnlineKernelClassifier(spec) for spec in SPECS),
         *(OnlineKernelRegressor(spec) for spec in REGRESSION_SPECS),
         OnlineKernelClassifier("fogd", grow_classes=True),
-        OnlineKernelClassifier("ridge", n_components=50, gamma=0.1),
+        OnlineKernelClassifier("ridge", n_components=50, gamma="scale"),
         OnlineKernelRegressor("ridge", n_components=50, solve="exact"),
+        OnlineKernelClassifier("fogd", n_components=100, class_weight="balanced"),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )
@@ -243,8 +244,7 @@ def test_sparse_rows_give_the_model_of_dense_ones(kind, digits):
     assert np.array_equal(dense.learner_._state.weights, sparse.learner_._state.weights)
 
 
-def test_probabilities_are_there_where_the_loss_models_them(cancer, digits):
-    assert not hasattr(OnlineKernelClassifier("fogd").fit(*cancer), "predict_proba")
+def test_probabilities_of_losses_that_model_them(cancer, digits):
     for spec, (X, y) in ((FOGD(loss="logistic"), cancer), (OGD(loss="softmax"), digits)):
         clf = OnlineKernelClassifier(spec, random_state=0).fit(X, y)
         p = clf.predict_proba(X)
@@ -287,6 +287,8 @@ def test_parameters_of_the_algorithm_and_its_kernel_go_by_their_own_names(cancer
     assert same_model(clf, OnlineKernelClassifier(spec, random_state=0).fit(X, y))
     over = OnlineKernelClassifier(FOGD(n_components=7, learning_rate=0.1), n_components=40, random_state=0).fit(X, y)
     assert (over.algorithm_.n_components, over.algorithm_.learning_rate) == (40, 0.1)
+    named = OnlineKernelClassifier("fogd", kernel="rbf", gamma=0.05, n_components=40, random_state=0).fit(X, y)
+    assert same_model(clf, named)
     laplacian = OnlineKernelRegressor("ridge", kernel=Matern(), nu=2.5, regularization=0.5).fit(X, y)
     assert laplacian.algorithm_.kernel.nu == 2.5 and laplacian.algorithm_.regularization == 0.5
     assert OnlineKernelClassifier("fogd", loss="logistic").fit(X, y).predict_proba(X).shape == (len(X), 2)
@@ -320,6 +322,11 @@ def test_clones_searches_and_files_have_parameters_given_by_name(cancer, tmp_pat
     assert copy.algorithm == Ridge(kernel=Gaussian(gamma=0.2), n_components=20)
     assert copy.set_params(algorithm="ogd", gamma=0.3).algorithm == OGD(kernel=Gaussian(gamma=0.3))
     assert copy.set_params(kernel=Matern(), nu=2.5).algorithm == OGD(kernel=Matern(nu=2.5))
+    assert copy.set_params(kernel="poly", degree=3).algorithm == OGD(kernel=Polynomial(degree=3))
+    copy.set_params(algorithm__kernel="laplacian", algorithm__kernel__gamma=0.2)
+    assert copy.algorithm == OGD(kernel=Laplacian(gamma=0.2)) == OGD("laplacian").set_params(kernel__gamma=0.2)
+    with pytest.raises(ValueError, match=r"kernel='laplacan' is not known; did you mean laplacian\? Choose one of gau"):
+        FOGD(kernel="laplacan")
     clf.fit(X, y).save(tmp_path / "clf.ks")
     assert kernelstream.load(tmp_path / "clf.ks").fit(X, y).algorithm_ == clf.algorithm_
     for grid in ({"n_components": [1, 30]}, {"algorithm__n_components": [1, 30]}):

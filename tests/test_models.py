@@ -113,14 +113,13 @@ def test_scores_and_probabilities_reach_the_metrics_that_need_them():
     X, y = stream("binary")
     metrics = [AUC([0.0, 1.0]), LogLoss([0.0, 1.0]), MistakeRate()]
     logistic = Learner(make("fogd", kernel=Gaussian(gamma=0.3), loss="logistic"), TASKS["binary"])
-    models = [logistic, SGDClassifier(loss="log_loss", random_state=0), RIVER["binary"]()]
+    margins = Learner(make("fogd", kernel=Gaussian(gamma=0.3)), TASKS["binary"])
+    models = [logistic, margins, SGDClassifier(loss="log_loss", random_state=0), RIVER["binary"]()]
     for trace in side_by_side(models, ArraySource(X, y), task=TASKS["binary"], metrics=metrics):
         assert trace.last.metrics["auc"] > 0.6
         assert 0.1 < trace.last.metrics["log_loss"] < 10
     with pytest.raises(ValueError, match="no predict_proba"):
         prequential(SGDClassifier(loss="hinge"), ArraySource(X, y), metrics=metrics)
-    with pytest.raises(ValueError, match="logistic"):
-        prequential(Learner("fogd", TASKS["binary"]), ArraySource(X, y), metrics=metrics)
 
 
 def test_what_cannot_learn_online_is_refused():

@@ -130,16 +130,16 @@ def test_truth_values_and_announced_classes_are_two_from_the_first_row_on():
     assert isinstance(model.learner.task, Multiclass)
 
 
-def test_a_learner_of_two_classes_without_probabilities_takes_part():
+def test_a_learner_of_margins_of_two_classes_takes_part_and_has_chances():
     model = KernelClassifier(TVM(kernel=GAUSSIAN, budget=10))
     assert not model._multiclass
     _, rows, values = stream(60)
     score = evaluate.progressive_val_score(zip(rows, (values > 0).tolist(), strict=True), model, metrics.Accuracy())
     assert score.get() > 0.5
-    with pytest.raises(NotImplementedError, match="tvm models no probabilities"):
-        model.predict_proba_one(rows[0])
-    with pytest.raises(NotImplementedError, match="tvm models no probabilities"):
-        model.predict_proba_many(pd.DataFrame(rows))
+    many = KernelClassifier(TVM(kernel=GAUSSIAN, budget=10))
+    many.learn_many(pd.DataFrame(rows), values > 0)
+    chances = many.predict_proba_many(pd.DataFrame(rows))
+    assert chances.to_dict("records") == [model.predict_proba_one(row) for row in rows]
 
 
 def test_it_stands_in_pipelines_ensembles_and_progressive_validation():

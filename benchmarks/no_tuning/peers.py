@@ -60,7 +60,8 @@ def ours(algorithm: Any, rows: Rows, delay: int, seed: int, *, scaling: str = "n
         else:
             ahead = learner.scores(rows.X[:delay])
             scores = np.concatenate([ahead, learner.learn_late(rows.X[:n], rows.y[:n], rows.X[delay:])])
-        return Answer(task.decode(scores), learner.probabilities_of(scores) if learner.probabilistic else None)
+        chances = learner.algorithm.models_probabilities and not rows.regression
+        return Answer(task.decode(scores), learner.probabilities_of(scores) if chances else None)
 
     return run
 

@@ -34,7 +34,14 @@ from .learner import Learner
 from .tasks import Binary, Multiclass, Regression
 
 if TYPE_CHECKING:
-    from .estimators import OnlineKernelClassifier, OnlineKernelRegressor
+    from .estimators import (
+        FourierFeatures,
+        NystromFeatures,
+        OnlineKernelClassifier,
+        OnlineKernelRegressor,
+        OnlineScaler,
+        StructuredFeatures,
+    )
 
 __version__ = "0.1.0"
 
@@ -59,28 +66,46 @@ __all__ = [
     "BudgetPerceptron",
     "DualSGD",
     "Forgetron",
+    "FourierFeatures",
     "Learner",
     "Multiclass",
+    "NystromFeatures",
     "OnlineKernelClassifier",
     "OnlineKernelRegressor",
+    "OnlineScaler",
     "Pegasos",
     "Perceptron",
     "Projectron",
     "Regression",
     "Ridge",
     "Stack",
+    "StructuredFeatures",
     "load",
     "make",
 ]
 
 
+# scikit-learn takes most of a second to import; only its face needs it.
+_FACE = (
+    "FourierFeatures",
+    "NystromFeatures",
+    "OnlineKernelClassifier",
+    "OnlineKernelRegressor",
+    "OnlineScaler",
+    "StructuredFeatures",
+)
+
+
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes most of a second to import; only its face needs it.
-    if name in ("OnlineKernelClassifier", "OnlineKernelRegressor"):
+    if name in _FACE:
         from . import estimators
 
         return getattr(estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor":

@@ -29,7 +29,7 @@ from .numerics.tiles import ALONE, four_rows, one_row
 from .numerics.tiles import DOT as DOT
 from .numerics.tiles import MANHATTAN as MANHATTAN
 from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .parameters import Parameters, at_least, one_of, positive, whole
+from .parameters import Parameters, at_least, did_you_mean, one_of, positive, whole
 
 # The largest gamma that is settled on data: finite in float32, with room for the factors of a formula.
 WIDEST = 1e30
@@ -219,7 +219,10 @@ class Kernel(Parameters):
 
 @dataclass
 class _Scaled(Kernel):
-    """A kernel with a width."""
+    """A kernel with a width.
+
+    gamma: a number, or "scale": 1 / (number of features * variance of X), settled on the first 256 rows.
+    """
 
     gamma: float | str = "scale"
 
@@ -284,7 +287,10 @@ class _Spectral(_Scaled):
 
 @dataclass
 class Gaussian(_Spectral):
-    """exp(-gamma ||x - z||^2). ``Gaussian(sigma=s)`` means gamma = 1 / (2 s^2)."""
+    """exp(-gamma ||x - z||^2).
+
+    sigma: s, which means gamma = 1 / (2 s^2).
+    """
 
     sigma: dataclasses.InitVar[float | None] = None
 
@@ -319,7 +325,10 @@ class Gaussian(_Spectral):
 
 @dataclass
 class Laplacian(_Spectral):
-    """exp(-gamma ||x - z||_1). ``gamma="scale"`` is 1 / (number of features * standard deviation of X)."""
+    """exp(-gamma ||x - z||_1).
+
+    gamma: a number, or "scale": 1 / (number of features * standard deviation of X), settled on the first 256 rows.
+    """
 
     metric: ClassVar[int] = MANHATTAN
     isotropic: ClassVar[bool] = False
@@ -365,6 +374,8 @@ class Matern(_Spectral):
     (nu 5/2).
 
     A length scale l is gamma = 1 / (2 l^2), so that nu -> infinity is the Gaussian of the same gamma.
+
+    nu: 1.5 or 2.5.
     """
 
     nu: float = 1.5
@@ -407,7 +418,11 @@ class Linear(Kernel):
 
 @dataclass
 class Polynomial(_Scaled):
-    """(gamma <x, z> + offset)^degree."""
+    """(gamma <x, z> + offset)^degree.
+
+    degree: a whole number.
+    offset: 0 or more.
+    """
 
     degree: int = 2
     offset: float = 1.0
@@ -439,7 +454,10 @@ class Polynomial(_Scaled):
 
 @dataclass
 class Sigmoid(_Scaled):
-    """tanh(gamma <x, z> + offset). Not positive definite: NOGD drops its negative eigenvalues."""
+    """tanh(gamma <x, z> + offset). Not positive definite: NOGD drops its negative eigenvalues.
+
+    offset: any number.
+    """
 
     offset: float = 0.0
 
@@ -659,3 +677,19 @@ KERNELS: dict[str, type[Kernel]] = {
     "linear": Linear,
     "sigmoid": Sigmoid,
 }
+
+_OTHER_NAMES = {"rbf": "gaussian", "poly": "polynomial"}  # scikit-learn's
+
+
+def as_kernel(kernel: "str | Kernel") -> Kernel:
+    """A kernel by its name, with its defaults, or the kernel itself."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    found = KERNELS.get(_OTHER_NAMES.get(kernel, kernel)) if isinstance(kernel, str) else None
+    if found is None:
+        choose = did_you_mean(kernel, KERNELS)
+        raise ValueError(
+            f"kernel={kernel!r} is not known; {choose} one of {', '.join(KERNELS)}, or a kernel such as "
+            "Gaussian(gamma=0.5)."
+        )
+    return found()

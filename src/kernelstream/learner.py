@@ -17,6 +17,7 @@ from .algorithms import as_algorithm
 from .encoding import Columns, is_table
 from .encoding.values import MEAN
 from .engine import Algorithm, Examples, Shape, files
+from .engine.calibration import Calibration, calibration_from
 from .engine.cores import DEFAULT_THREADS
 from .engine.inputs import NONE, Inputs, Scaling, as_inputs
 from .engine.lane import Lane
@@ -36,6 +37,8 @@ DTYPES = ("float32", "float64")
 
 MOST_THREADS = 1024  # each has room of its own for rows
 TOGETHER = 16_384  # rows of a call that are learned before predictions of other threads, and interrupts, have a turn
+
+PARTS = ("model", "inputs", "opening", "link", "waiting")  # of a model file
 
 _SMALL = {"budget": 2, "rank": 1}  # sizes that are reached within a few rows
 
@@ -142,6 +145,10 @@ class Learner:
         self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
         self._turns = Turns()
         self._runner: Runner | None = None
+        # Of a classifier whose scores are margins; others have chances of their own.
+        self._calibration: Calibration | None = None
+        if isinstance(task, Classification) and not self._own_chances:
+            self._calibration = Calibration.of(len(task.classes))
         settles = self.algorithm.depends_on_data or self.inputs.features.settles
         self._opening = Opening() if settles else None
         # A loss that does not fit the task is refused now.
@@ -185,6 +192,7 @@ class Learner:
         if self._runner is None:
             return 0
         kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
+        kept += self._calibration.arrays().values() if self._calibration else []
         first = self._opening.n_bytes if self._opening else 0
         return sum(array.nbytes for array in kept) + first + self.waiting.n_bytes
 
@@ -289,6 +297,8 @@ class Learner:
             if columns is not None and row is not None:
                 columns.note(row)
             scores, self.losses = found
+            if self._calibration:
+                self._calibration.learn(scores, np.array([target]), np.array([weight]), self.n_seen - 1)
             return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -472,7 +482,10 @@ class Learner:
                 self.inputs.targets.learn_targets(targets[:learned])
             raise
         finally:
-            self.losses = losses[: self.n_seen - start]
+            n = self.n_seen - start
+            self.losses = losses[:n]
+            if self._calibration and n > 0:
+                self._calibration.learn(examples.scores[:n], scaled[:n], weights[:n], start)
         if not self.inputs.targets.changes:
             return examples.scores, late
         return tuple(offsets[: len(part), None] + units[: len(part), None] * part for part in (examples.scores, late))
@@ -599,15 +612,23 @@ class Learner:
             return scores
 
     def probabilities(self, X: Any) -> np.ndarray:
-        """Class probabilities (n, classes). Requires: a loss that models them."""
+        """Class probabilities (n, classes). Requires: a classification."""
         return self.probabilities_of(self.scores(X))
 
     def probabilities_of(self, scores: np.ndarray) -> np.ndarray:
-        """The class probabilities (n, classes) that scores stand for. Requires: a loss that models them."""
-        if not self.probabilistic:
-            raise ValueError("Scores give probabilities only with a logistic (binary) or softmax (multiclass) loss.")
-        if isinstance(self.task, Classification) and len(self.task.classes) == 1:
+        """The class probabilities (n, classes) that scores stand for: the algorithm's own, the loss's (logistic for two
+        classes, softmax for several), or by the link that was fitted while the model learned (`engine.calibration`).
+        """
+        if not isinstance(self.task, Classification):
+            raise ValueError(
+                "A regression has no classes, and so no probabilities of them. How far off its values are to be "
+                "expected, deviations says, of auto and ridge; for classes choose Binary([...]) or Multiclass([...])."
+            )
+        if len(self.task.classes) == 1:
             return np.ones((len(scores), 1))
+        if self._calibration:
+            with self._turns.reading:
+                return self._calibration.chances(scores)
         if self.algorithm.models_probabilities:
             return self.algorithm.probabilities(None if self._runner is None else self._runner.state, scores)
         scores = scores.astype(np.float64)
@@ -617,11 +638,10 @@ class Learner:
         return scores / scores.sum(axis=1, keepdims=True)
 
     @property
-    def probabilistic(self) -> bool:
-        """Whether scores give probabilities of the classes."""
+    def _own_chances(self) -> bool:
+        """Whether the algorithm, or its loss, says what chances scores stand for."""
         loss = getattr(self.algorithm, "loss", "auto")
-        by_loss = loss != "auto" and self.task.name in as_loss(loss).probabilistic
-        return isinstance(self.task, Classification) and (self.algorithm.models_probabilities or by_loss)
+        return self.algorithm.models_probabilities or (loss != "auto" and self.task.name in as_loss(loss).probabilistic)
 
     def _fitting_width(self, matrix: Any) -> int:
         """The width of the rows as the model sees them; refuses one that it does not take."""
@@ -684,6 +704,8 @@ class Learner:
         with self._both(other), held():
             self._check_mergeable(other)
             merged = copy.copy(self)
+            if self._calibration:
+                merged._calibration = self._calibration.copy()
             columns = [one.columns for one in (self, other) if one.columns is not None and one.n_seen]
             merged._join(other)
             merged._join_columns(columns)
@@ -768,6 +790,7 @@ class Learner:
         self._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
         self.task, self.inputs = other.task, other.inputs.copy()
         self.columns = None if other.columns is None else other.columns.copy()
+        self._calibration = other._calibration.copy() if other._calibration else None
 
     def _learn_opening(self, opening: Opening) -> None:
         """Learn another's first rows, which are kept as they came."""
@@ -800,6 +823,8 @@ class Learner:
         self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing, n_seen)
         self.inputs = self.inputs.copy()
         self.inputs.merge(other.inputs)
+        if self._calibration and other._calibration:
+            self._calibration = self._calibration.merged(other._calibration, weight)
 
     def _check_mergeable(self, other: "Learner", what: str = "merged") -> None:
         pairs: list[tuple[str, Any, Any]] = [
@@ -870,12 +895,15 @@ class Learner:
             "inputs": self.inputs.arrays(),
             "opening": {} if self._opening is None else self._opening.arrays(),
             "waiting": self.waiting.arrays() if len(self.waiting) else {},
+            "link": self._calibration.arrays() if self._calibration else {},
         }
         return header, files.joined(parts)
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
         """The learner that `to_parts` described; anything that it could not have described is refused."""
+        if "targets" in header:
+            raise ValueError("it holds a learner for each of several targets; kernelstream.load reads it")
         learner = cls(
             spec_from_json(header["algorithm"]),
             tasks.from_json(header["task"]),
@@ -889,11 +917,14 @@ class Learner:
             waiting=(header.get("waiting") or {"most": MOST})["most"],
         )
         learner.grow_features = header["grow_features"]
-        strange = [name for name in arrays if name.partition(".")[0] not in ("model", "inputs", "opening", "waiting")]
+        strange = [name for name in arrays if name.partition(".")[0] not in PARTS]
         if strange:
             raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")
         if header.get("waiting") is not None and header["waiting"]["ids"]:
             learner.waiting = waiting_from(header["waiting"], files.part(arrays, "waiting"))
+        if learner._calibration:
+            assert isinstance(learner.task, Classification)
+            learner._calibration = calibration_from(files.part(arrays, "link"), len(learner.task.classes))
         if header["settled"] is not None:
             settled = spec_from_json(header["settled"])
             width, n_seen = header["width"], header["n_seen"]

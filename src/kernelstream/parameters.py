@@ -7,10 +7,14 @@ They are small dataclasses that can be compared, copied, pickled, written to JSO
 import copy
 import dataclasses
 import difflib
+import inspect
 import math
 import numbers
+import re
+import sys
+import textwrap
 from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_origin
 
 LARGEST_SEED = 2**63 - 1
 
@@ -25,6 +29,7 @@ class Parameters:
     """Base of all specs. A subclass is a dataclass; `check` refuses bad values, at construction and on every change."""
 
     registry: ClassVar[dict[str, type["Parameters"]]] = {}
+    _said: ClassVar[dict[str, str]] = {}  # what a class itself says of its parameters
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -35,6 +40,18 @@ class Parameters:
                 "Choose another."
             )
         Parameters.registry[cls.__name__] = cls
+        prose, cls._said = said_of(inspect.cleandoc(cls.__dict__.get("__doc__") or ""), _names(cls))
+        cls.__doc__ = _taught(cls, prose)
+
+    @classmethod
+    def _introduced(cls, prose: str) -> str:
+        """What its help begins with; `prose` is its own docstring without what that says of parameters."""
+        return prose
+
+    @classmethod
+    def _example(cls) -> str:
+        """What its help ends with, if anything."""
+        return ""
 
     def __post_init__(self) -> None:
         self.check()
@@ -43,6 +60,7 @@ class Parameters:
         """Raise ValueError naming the parameter, its value and what is allowed."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; deep: also those of nested specs, as ``outer__inner``."""
         params: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -90,6 +108,64 @@ class Parameters:
                 value = "inf" if math.isinf(value) else getattr(value, "item", lambda v=value: v)()
             written[name] = value
         return written
+
+
+def _names(cls: type) -> list[str]:
+    """The parameters of a class that is about to become a dataclass."""
+    found: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        for name, kind in _annotations(base).items():
+            if kind is not ClassVar and get_origin(kind) is not ClassVar:
+                found[name] = None
+    return list(found)
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    if sys.version_info >= (3, 14):  # a name that is not known yet is no error there
+        from annotationlib import Format, get_annotations
+
+        return get_annotations(cls, format=Format.FORWARDREF)
+    return inspect.get_annotations(cls)
+
+
+def said_of(text: str, names: list[str]) -> tuple[str, dict[str, str]]:
+    """A docstring's prose, and what it says of parameters behind it: ``name: words`` or ``name, other: words``, where a
+    line or a sentence begins.
+    """
+    one = "|".join(map(re.escape, names))
+    found = list(re.finditer(rf"(?:^|(?<=\. ))((?:{one})(?:, (?:{one}))*): ", text, re.M)) if names else []
+    ends = [*(match.start() for match in found), len(text)][1:]
+    said = {}
+    for match, end in zip(found, ends, strict=True):
+        for name in match[1].split(", "):
+            said[name] = " ".join(text[match.end() : end].split())
+    return text[: found[0].start()].strip() if found else text, said
+
+
+def _taught(cls: type[Parameters], prose: str) -> str:
+    """The help of a class: what it is, all of its parameters with their defaults, an example."""
+    said: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        said |= getattr(base, "_said", {}) if "_said" in base.__dict__ else {}
+    lines = []
+    for name in _names(cls):
+        lines.append(f"{name} : default {_default(cls, name)}")
+        lines += textwrap.wrap(said.get(name, ""), 112, initial_indent="    ", subsequent_indent="    ")
+    parts = [cls._introduced(prose)]
+    parts += ["Parameters\n----------\n" + "\n".join(lines)] if lines else []
+    parts += [f"Examples\n--------\n{example}"] if (example := cls._example()) else []
+    return "\n\n".join(parts)
+
+
+def _default(cls: type, name: str) -> str:
+    inherited = getattr(cls, "__dataclass_fields__", {}).get(name)
+    value = cls.__dict__.get(name, inherited)
+    if not isinstance(value, dataclasses.Field):
+        return repr(value)
+    if value.default_factory is dataclasses.MISSING:
+        return repr(value.default)
+    made = getattr(value.default_factory, "__name__", "")
+    return f"{made}()" if made.isidentifier() else repr(value.default_factory())
 
 
 def _inside(name: str, value: Any) -> list[tuple[str, Parameters]]:

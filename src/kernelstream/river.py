@@ -197,11 +197,10 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return self._labels[bool(scores[0] >= 0) if self._two else int(scores.argmax())]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of each class so far. Of a learner that models none, NotImplementedError."""
+        """The probability of each class so far."""
         learner = self._learner
         if learner is None:
             return {}
-        self._require_probabilities(learner)
         lane = self._lane
         scores = lane.scores if lane is not None and lane.score(x) else learner.scores_one(x)
         return dict(zip(self._labels, learner.probabilities_of(scores[None])[0].tolist(), strict=True))
@@ -219,15 +218,7 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
 
         if self._learner is None:
             return pd.DataFrame(index=X.index)
-        self._require_probabilities(self._learner)
         return pd.DataFrame(self._learner.probabilities(X), columns=self._labels, index=X.index)
-
-    def _require_probabilities(self, learner: Learner) -> None:
-        if not learner.probabilistic:
-            raise NotImplementedError(
-                f"{learner.name} models no probabilities. auto and ridge do, and others with loss='logistic' (two "
-                "classes) or 'softmax' (several)."
-            )
 
 
 class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):

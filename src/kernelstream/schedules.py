@@ -16,7 +16,10 @@ class ScheduleRecord(NamedTuple):
 
 @dataclass
 class Schedule(Parameters):
-    """rate / t^power."""
+    """rate / t^power.
+
+    rate: the first step's length.
+    """
 
     rate: float = 1.0
 

@@ -39,6 +39,7 @@ class Task:
         return self
 
     def to_json(self) -> dict[str, Any]:
+        """A JSON value from which `from_json` makes an equal task."""
         return {"name": self.name}
 
 
@@ -106,6 +107,7 @@ class Classification(Task):
             return None
 
     def encode_positions(self, y: Any) -> np.ndarray:
+        """The class index of each label; ValueError names one that is not known."""
         positions, known = self.positions(y)
         if not known.all():
             row = int(np.argmin(known))

@@ -49,7 +49,10 @@ class MistakeDriven(ExpansionAlgorithm):
 
 @dataclass
 class MistakesOnBudget(MistakeDriven):
-    """A mistake-driven learner that keeps at most `budget` points."""
+    """A mistake-driven learner on a budget.
+
+    budget: B, the most points that are kept.
+    """
 
     budget: int = 200
 

@@ -29,7 +29,9 @@ class AggressiveRecord(NamedTuple):
 
 @dataclass
 class PassiveAggressive(ExpansionAlgorithm):
-    """aggressiveness: C, the longest step (variant 1) or its softness (variant 2). epsilon: of the regression loss."""
+    """aggressiveness: C, the longest step (variant 1) or its softness (variant 2).
+    epsilon: a residual up to this is no error (regression).
+    """
 
     aggressiveness: float = 1.0
     epsilon: float = 0.1

@@ -73,6 +73,12 @@ class BOGDScratch(NamedTuple):
 
 @dataclass
 class BOGD(Descent, ExpansionAlgorithm):
+    """budget: B, the most points that are kept.
+    sampling: which term makes room: "nonuniform" (BOGD++), "uniform" (BOGD) or "oldest" (LSOKL's).
+    largest: gamma, no coefficient is above gamma times the learning rate.
+    clipping: "each" coefficient that is, or "all" by the factor that the largest one needs.
+    """
+
     budget: int = 200
     sampling: str = "nonuniform"
     largest: float = 10.0

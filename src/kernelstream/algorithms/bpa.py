@@ -100,6 +100,10 @@ class NearestScratch(NamedTuple):
 
 @dataclass
 class BPA(DictionaryAlgorithm, PassiveAggressive):
+    """budget: B, the most points that are kept.
+    maintenance: how a full dictionary takes a row in: "simple" (BPA-S), "projection" (BPA-P) or "nearest" (BPA-NN).
+    """
+
     budget: int = 200
     maintenance: str = "simple"
 

@@ -86,6 +86,12 @@ class BSGDState(NamedTuple):
 
 @dataclass
 class BSGD(DictionaryAlgorithm, RegularisedRisk):
+    """budget: B, the most points that are kept.
+    maintenance: how it is kept: "merging" (BSGD-M, Gaussian kernel only), "projection" (BSGD-P) or "removal" (BSGD-R).
+    removal: which term goes: the "smallest", a "random" one, the "oldest", or "auto": the oldest where all are equally
+        large, else the smallest.
+    """
+
     budget: int = 200
     maintenance: str = "merging"
     removal: str = "auto"

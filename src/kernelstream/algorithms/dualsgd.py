@@ -56,6 +56,11 @@ class DualSGDScratch(NamedTuple):
 
 @dataclass
 class DualSGD(RegularisedRisk):
+    """budget: B, the most points that are kept.
+    n_components: D, how many frequencies the random features have; each gives a sine and a cosine.
+    leaving: k, how many terms leave a full dictionary at a time.
+    """
+
     budget: int = 100
     n_components: int = 200
     leaving: int = 10

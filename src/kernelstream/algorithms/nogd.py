@@ -46,8 +46,12 @@ class NOGDRecord(NamedTuple):
 
 @dataclass
 class NOGD(Descent, FeatureAlgorithm):
+    """budget: B, how many points the map is made of.
+    rank: k, how many leading eigenpairs of their Gram matrix are kept; None is a fifth of the budget.
+    """
+
     budget: int = 400
-    rank: int | None = None  # a fifth of the budget
+    rank: int | None = None
 
     name: ClassVar[str] = "nogd"
     paper: ClassVar[str] = "Lu et al. 2016"

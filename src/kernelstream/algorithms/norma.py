@@ -57,6 +57,14 @@ class NORMAState(NamedTuple):
 
 @dataclass
 class NORMA(ExpansionAlgorithm):
+    """learning_rate: eta, the length of a step.
+    regularization: lambda, which shrinks the model by 1 - learning_rate * lambda each round.
+    nu: the share of rows that become terms in the long run.
+    margin: the first rho, below which a margin asks for a step (classification).
+    epsilon: the first width of the tube within which residuals are no errors (regression).
+    budget: how many of the newest terms are kept; None keeps all.
+    """
+
     learning_rate: float = 0.3
     regularization: float = 1e-4
     nu: float = 0.4

@@ -46,6 +46,10 @@ class NPBSGDState(NamedTuple):
 
 @dataclass
 class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
+    """budget: the most points that are kept at first.
+    growth: beta, round t makes the budget one larger with probability min(1, beta / t).
+    """
+
     budget: int = 200
     growth: float = 1.0
 

@@ -26,6 +26,8 @@ class PARecord(NamedTuple):
 
 @dataclass
 class PA(PassiveAggressive):
+    """variant: 1 bounds a step by aggressiveness (PA-I), 2 softens it (PA-II)."""
+
     variant: int = 1
 
     paper: ClassVar[str] = "Crammer et al. 2006"

@@ -51,6 +51,10 @@ class ProjectronState(NamedTuple):
 
 @dataclass
 class Projectron(DictionaryAlgorithm, MistakesOnBudget):
+    """threshold: the largest distance from the dictionary's span at which a row is projected on it.
+    aggressive: move on margin errors too (Projectron++).
+    """
+
     threshold: float = 0.0
     aggressive: bool = False
 

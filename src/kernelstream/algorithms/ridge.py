@@ -114,7 +114,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class Ridge(FeatureAlgorithm):
-    """regularization: lambda.
+    """regularization: lambda of lambda ||W||^2, beside the squared errors of all rows.
     n_components, map: as of FOGD; "nystrom" takes so many rows as points, and any positive definite kernel.
     solve: "lazy" or "exact".
     forget: what a row's weight is multiplied by with every later row; 1 forgets nothing.

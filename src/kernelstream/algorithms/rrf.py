@@ -82,6 +82,8 @@ class RRF(Descent, FeatureAlgorithm):
     width_learning_rate: of the log-widths: a number, a schedule, or "auto" (0.001; 0.003 for many classes). With 0 the
     widths stay, and RRF is FOGD.
     width_clip: where the gradient of a log-width is cut off.
+    n_components: D, how many frequencies are drawn; each gives a sine and a cosine.
+    normalize: divide z by sqrt(n_components).
     """
 
     width_learning_rate: float | str | Schedule = "auto"

@@ -71,6 +71,11 @@ class TVMScratch(NamedTuple):
 
 @dataclass
 class TVM(ExpansionAlgorithm):
+    """budget: B, the most twin vectors that are kept.
+    aggressiveness: C, what an error costs beside the size of f.
+    sweeps: rounds of coordinate ascent on the dual after each change.
+    """
+
     budget: int = 100
     aggressiveness: float = 1.0
     sweeps: int = 1

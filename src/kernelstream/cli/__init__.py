@@ -25,11 +25,6 @@ for command in (run, compare, tune, predict, inspect, convert, datasets, reprodu
     app.command()(command)
 
 
-def main() -> None:
-    """The console entry."""
-    app()
-
-
 def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"kernelstream {__version__}")

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_
 
 import typer
 
+from ..extras import MissingExtra
 from ..parameters import LARGEST_SEED
 from ..report import words
 from ..sources import Source, open_source
@@ -226,7 +227,7 @@ def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[Non
         raise typer.Exit(INTERRUPTED) from None
     except MemoryError as error:
         _end(f"there is not enough memory ({error}); take a smaller budget or rank, or fewer components.", {})
-    except (ValueError, OSError, FloatingPointError) as error:
+    except (ValueError, OSError, FloatingPointError, MissingExtra) as error:
         _end(str(error), options or {})
 
 

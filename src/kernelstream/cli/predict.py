@@ -30,9 +30,7 @@ class PredictRequest(o.Reading):
     data: o.Data
     out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout."), o.WRITTEN] = STDOUT
     scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Write the probability of each class (logistic and softmax losses).")
-    ] = False
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Write the probability of each class.")] = False
 
 
 @o.takes(PredictRequest)

@@ -29,13 +29,13 @@ def reproduce(
     ] = Path("reproduction"),
 ) -> None:
     """Run the papers' experiments and show each published number beside ours, with a verdict."""
-    from ..papers import find, names
-    from ..papers.items import ItemError, papers
-    from ..papers.pages import write_page, write_result
-    from ..papers.results import counted
-    from ..papers.trials import run_item
-
     with o.errors_in_one_line():
+        from ..papers import find, names
+        from ..papers.items import ItemError, papers
+        from ..papers.pages import write_page, write_result
+        from ..papers.results import counted
+        from ..papers.trials import run_item
+
         if item is None:
             Console().print(_listed())
             return

@@ -12,6 +12,7 @@ import typer
 from .. import ALGORITHMS, __version__
 from ..engine import Algorithm
 from ..evaluate.settings import spec_from
+from ..extras import require
 from ..learner import DTYPES
 from ..metrics import METRICS, Metric, metrics_from
 from ..tasks import Task
@@ -78,7 +79,9 @@ class Request(o.Learning):
         return any(map(is_stdout, (self.json_file, self.csv_file, self.markdown_file)))
 
     def check(self) -> None:
-        """Refuse options that do not go together."""
+        """Refuse options that do not go together, and what could not be written after hours of learning."""
+        if self.report is not None:
+            require("matplotlib")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def demo(
 
     Writes report.html and curve.png.
     """
-    from .demo import run_demo
-
     with errors_in_one_line():
+        from .demo import run_demo
+
         run_demo(output, Console())

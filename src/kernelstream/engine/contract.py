@@ -6,13 +6,15 @@ at fixed row numbers, however the stream is cut, and a model file holds what wai
 averaging, and a sample weight scales what a row tells instead of a step: they say so in `exempt`.
 """
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..kernels import Gaussian, Kernel, Need
+from ..kernels import Gaussian, Kernel, Need, as_kernel
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
 from .state import Limits, compare_shapes, restored, split
@@ -23,6 +25,16 @@ if TYPE_CHECKING:
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
 LONGEST_CHUNK = 256
+
+# What the help of a spec shows.
+EXAMPLE = """>>> import numpy as np
+>>> from kernelstream import {name}, OnlineKernelClassifier
+>>> X = np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
+>>> y = X[:, 0] * X[:, 1] > 0
+>>> clf = OnlineKernelClassifier({name}(), random_state=0)
+>>> shown = clf.predict_learn(X, y)  # each row is predicted, then learned
+>>> bool((shown == y)[300:].mean() > 0.7)
+True"""
 
 
 class Common(NamedTuple):
@@ -61,7 +73,10 @@ class Shape(NamedTuple):
 
 @dataclass
 class Algorithm(Parameters):
-    """Base of all specs: what an algorithm file provides besides the three compiled bodies."""
+    """Base of all specs: what an algorithm file provides besides the three compiled bodies.
+
+    kernel: a kernel such as Gaussian(gamma=0.5), or its name ("gaussian" or "rbf", "laplacian", ...).
+    """
 
     kernel: Kernel = field(default_factory=Gaussian)
 
@@ -77,13 +92,30 @@ class Algorithm(Parameters):
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
     shorter_steps: ClassVar[str] = "lower learning_rate"  # what helps against divergence
 
+    @classmethod
+    def _introduced(cls, prose: str) -> str:
+        """The module's: what it learns, the paper, the update, and where it deviates."""
+        return inspect.getdoc(sys.modules.get(cls.__module__)) or prose
+
+    @classmethod
+    def _example(cls) -> str:
+        """Of a spec that people can import."""
+        return "" if cls.__module__.rpartition(".")[2].startswith("_") else EXAMPLE.format(name=cls.__name__)
+
     def losses(self, task: str) -> tuple[str, ...]:
         """Names of the losses that can be chosen for a task; the first is the default."""
         raise NotImplementedError
 
+    def __post_init__(self) -> None:
+        self.kernel = as_kernel(self.kernel)
+        super().__post_init__()
+
+    def set_params(self, **params: Any) -> Self:
+        if "kernel" in params:
+            params["kernel"] = as_kernel(params["kernel"])
+        return super().set_params(**params)
+
     def check(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel={self.kernel!r} must be a kernel such as Gaussian(gamma=0.5).")
         for need in self.needs:
             need.check(self.kernel)
 

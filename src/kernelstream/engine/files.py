@@ -17,7 +17,7 @@ from . import disk
 from .state import ModelFileError, NoModelFile
 
 FORMAT = "kernelstream model"
-VERSION = 5
+VERSION = 6
 _HEADER = "model.json"
 
 
@@ -74,7 +74,7 @@ def damaged(path: str | os.PathLike[str], reason: Exception) -> ModelFileError:
     """The refusal of a file that this went wrong with."""
     if isinstance(reason, ModelFileError):
         return ModelFileError(f"{path} is no model that can be loaded. {reason}")
-    return ModelFileError(f"{path} is damaged or not a kernelstream model ({reason or type(reason).__name__}).")
+    return ModelFileError(f"{path} is damaged or not a kernelstream model ({str(reason) or type(reason).__name__}).")
 
 
 def _array(data: bytes) -> np.ndarray:

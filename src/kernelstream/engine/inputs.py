@@ -177,7 +177,9 @@ class OnlineScaling(Scaling):
 
     def _scaled(self, X: Matrix, counts: int) -> Matrix:
         width = max(X.shape[1], len(self.mean))
-        rows, mean, squares = self._written(X, width), _padded(self.mean, width), _padded(self.squares, width)
+        # Arrays of a model that is mapped from a file can only be read, and compiled code knows one kind of array.
+        mean, squares = (np.require(_padded(array, width), requirements="W") for array in (self.mean, self.squares))
+        rows = self._written(X, width)
         self._scale(rows, mean, squares, counts, rows[:0])
         return rows
 

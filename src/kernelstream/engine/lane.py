@@ -8,6 +8,7 @@ from math import hypot
 from typing import Any
 
 from ..numerics.rows import LARGEST
+from .calibration import counts
 from .runner import Runner
 
 _FORMATS = {"float32": "f", "float64": "d"}
@@ -33,6 +34,7 @@ class Lane:
         self._singles = runner._singles
         self._single = single = runner._single()
         self._pack = struct.Struct(f"{n}{_FORMATS[runner.shape.dtype.name]}").pack_into
+        self._learned = runner.learned
         arrays: Any = single.values, single.targets, single.weights, runner._halt
         self._row, self._target, self._weight, self._halt = (_view(array) for array in arrays)
         self._losses = single.losses
@@ -79,6 +81,9 @@ class Lane:
         self._learner.losses = self._losses
         if reached < 0:
             self._runner._note(reached)
+        learner, row = self._learner, int(self._learned[()]) - 1
+        if learner._calibration and counts(row):
+            learner._calibration.learn(single.scores, single.targets, single.weights, row)
         if self._halt[()]:
             self._runner.make_ready()
         return True

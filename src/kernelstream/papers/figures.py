@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.image import imread
 
+from ..extras import needing
 from ..learner import Learner
 from ..report.inspection import write_surface
 from ..report.plots import LIGHT, line_style, linear_rows, log_axis, styled, write_png
 from ..report.scatter import label_points, settle
 from .items import Item
 from .results import Cell, Result
+
+with needing("matplotlib"):
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
 
 _PANEL = (4.6, 3.4)
 _COLUMNS = 3

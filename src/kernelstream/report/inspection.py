@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 
 from ..evaluate.settings import flat
+from ..extras import needing
 from ..learner import Learner
 from ..tasks import Classification, Multiclass
 from . import words
 from .inside import in_words, inside
 from .plots import LIGHT, styled, write_importances, write_png, write_weights, write_widths
+
+with needing("matplotlib"):
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
 
 _GRID = 300  # points of a decision surface along each side
 _MARGIN = 0.15

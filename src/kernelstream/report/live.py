@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-
 from ..evaluate.run import Trace
+from ..extras import needing
 from ..sources import Source
 from . import words
 from .runs import Run, by_source
+
+with needing("rich"):
+    from rich.console import Console, RenderableType
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.table import Table
 
 # Of more learners than this, the best are shown and the others counted.
 _MOST_LINES = 8

@@ -7,17 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from ..engine import disk
 from ..evaluate.run import Trace
+from ..extras import needing
 from . import words
 from .inside import SMALLEST, Share, name_of
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
+
+with needing("matplotlib"):
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 
 class Ink(NamedTuple):

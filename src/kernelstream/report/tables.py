@@ -6,12 +6,14 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 from ..evaluate.run import Trace
+from ..extras import needing
 from . import words
 from .runs import Run, by_source, metric_names
+
+with needing("rich"):
+    from rich import box
+    from rich.table import Table
 
 _RESULT_WIDTH = 28
 _GLUE = "\N{NO-BREAK SPACE}"

@@ -5,8 +5,6 @@ import re
 import unicodedata
 from typing import Any
 
-from rich.markup import escape
-
 from ..metrics import METRICS
 
 _NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC, newest 10,000", "f1": "F1", "r2": "R²"}
@@ -31,6 +29,8 @@ def printable(text: str) -> str:
 
 def shown(text: str) -> str:
     """The text for a table of the terminal."""
+    from rich.markup import escape  # pictures do without it
+
     return escape(printable(text))
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ..engine.disk import scratch
+from ..extras import needing
 from ..numerics.rows import as_csr as as_csr
 
 # An ndarray or a csr_array; SciPy ships no types to say so.
@@ -35,7 +36,8 @@ FEW = 0.01
 
 
 def _zstd(raw: IO[bytes]) -> Any:
-    import pyarrow as pa
+    with needing("pyarrow"):
+        import pyarrow as pa
 
     # Closing pyarrow's stream would close `raw`, which is its opener's to close.
     return contextlib.nullcontext(io.BufferedReader(pa.CompressedInputStream(raw, "zstd")))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..extras import require
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Source, SourceError
 from .columns import ColumnOptions, Encoder, Layout
 
@@ -26,6 +27,7 @@ class TableSource(FileSource):
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
     ):
+        require("pyarrow")
         super().__init__(path, block_rows=block_rows, on_error=on_error)
         self.label = label
         self.columns = columns or ColumnOptions()

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ..engine import disk
+from ..extras import require
 from ._zstd import ChecksummedZstd
 from .base import LabelledBlock, Matrix, Source, as_csr
 from .formats import delimiter_of, format_of
@@ -60,6 +61,8 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
     """
     target = Path(path)
     kind = format_of(target)
+    if kind not in _KNOWS_ROWS_FIRST or target.suffix.lower() == ".zst":
+        require("pyarrow")
     disk.check(target)
     counted = _Counted(source, on_block)
     blocks = iter(counted)

@@ -1,6 +1,6 @@
 """Lifts: maps of a row to the numbers that a linear model sees, as values with their state, record and scratch room."""
 
-from .base import Lift, descend_lifted, evaluate_lifted, lift_rows
+from .base import Lift, descend_lifted, evaluate_lifted, lift_rows, lift_scaled
 from .binning import Binning
 from .fourier import Fourier
 from .identity import Identity
@@ -17,4 +17,5 @@ __all__ = [
     "descend_lifted",
     "evaluate_lifted",
     "lift_rows",
+    "lift_scaled",
 ]

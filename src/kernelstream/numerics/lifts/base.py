@@ -7,7 +7,7 @@ of `lift_rows`; its *lifted* is scratch whose field `z` holds the lifted rows of
 
 from typing import Any
 
-from ..compile import by_record
+from ..compile import by_record, compiled
 from ..linear import descend, evaluate_linear
 
 
@@ -65,6 +65,16 @@ def require_same_seed(mine: Any, theirs: Any) -> None:
 @by_record
 def lift_rows(record, map, block, start, stop, lifted):
     """lifted.z[i] = z(row start + i of the block), for the rows up to `stop`."""
+
+
+@compiled
+def lift_scaled(record, map, block, start, stop, factor, lifted):
+    """`lift_rows`, each z multiplied by a factor."""
+    lift_rows(record, map, block, start, stop, lifted)
+    for i in range(stop - start):
+        z = lifted.z[i]
+        for j in range(z.shape[0]):
+            z[j] *= factor
 
 
 def _evaluate(record, weights, lifted, place, scores):

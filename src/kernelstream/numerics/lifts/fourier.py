@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compile import Pointer, call_for_effect
+from ..compile import Pointer, call_for_effect, compiled
 from ..elementary import sincos
 from ..memory import aligned
 from ..products import MULTIPLY, multiply
@@ -84,3 +84,24 @@ SINCOS = Pointer(_sincos_rows, "mim", value=False)
 def _(record, map, block, start, stop, lifted):
     multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
     call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
+
+
+@compiled
+def _waves(sincos, projected, n, factor, z):
+    call_for_effect(sincos, projected, n, z)
+    for i in range(n):
+        for j in range(z.shape[1]):
+            z[i, j] *= factor
+
+
+def write_waves(record: FourierRecord, map: FourierMap, rows: np.ndarray, factor: Any, lifted: Lifted) -> None:
+    """lifted.z = factor * z of dense rows (n, d), with a product by BLAS.
+
+    Requires: n <= rows of lifted.projected. As many as those are multiplied, whether they are there or not: so a row's
+    bits do not depend on the others.
+    """
+    n, room = len(rows), len(lifted.projected)
+    if n < room:
+        rows = np.concatenate([rows, np.zeros((room - n, rows.shape[1]), rows.dtype)])
+    np.matmul(rows, map.frequencies, out=lifted.projected)
+    _waves(record.sincos, lifted.projected, n, factor, lifted.z)

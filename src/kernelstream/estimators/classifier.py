@@ -1,0 +1,201 @@
+"""OnlineKernelClassifier: the scikit-learn face of classification."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..engine import Algorithm
+from ..engine.inputs import NONE, Inputs, Scaling
+from ..learner import Learner
+from ..tasks import Classification, classification
+from .base import OnlineKernelEstimator, one_target
+from .class_weights import check_class_weight, joined_counts, row_weights
+
+
+class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: ignore[misc]
+    """Online kernel classification, binary and multiclass.
+
+    Parameters
+    ----------
+    algorithm : "auto", which needs no parameter and takes features as they are; a spec such as
+        ``FOGD(n_components=400)``; or a name of ``kernelstream algorithms``
+    epochs : passes over the data in `fit`
+    random_state : seed of the random choices that an algorithm makes
+    dtype : "float32" or "float64"
+    grow_features : accept blocks with more features later
+    grow_classes : accept labels that were never announced
+    scaling : "none"; "online", by what was seen so far, features and the targets of a regression; "metric", features by
+        how much each matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax",
+        fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
+    threads : on how many cores one call may run (two, where there are two); they change no result
+    class_weight : a dict of what a row of each class counts, 1 where none is named; or "balanced", n / (K n_c) of the
+        rows so far, n_c of them of the row's class, K classes, so that all classes count the same. It multiplies the
+        sample weights
+    n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name:
+        ``OnlineKernelClassifier("ridge", n_components=2000)`` is ``OnlineKernelClassifier(Ridge(n_components=2000))``;
+        ``kernel="laplacian"`` names a kernel ("rbf" and "poly" as in scikit-learn)
+
+    Attributes
+    ----------
+    classes_ : labels, in the order of the outputs
+    size_, n_seen_ : stored points or features; rows learned from
+    algorithm_ : the spec with data-dependent parameters settled
+    feature_importances_ : of "auto" and of a learned metric, the share of each feature
+    points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from kernelstream import OnlineKernelClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = OnlineKernelClassifier("fogd", scaling="online", random_state=0)
+    >>> shown = clf.predict_learn(X, y)  # each row is predicted, then learned
+    >>> bool((shown == y).mean() > 0.9), clf.predict_proba(X).shape
+    (True, (569, 2))
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        epochs: int = 1,
+        random_state: Any = None,
+        dtype: str = "float32",
+        grow_features: bool = False,
+        grow_classes: bool = False,
+        scaling: str | Scaling | Inputs = NONE,
+        threads: int | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        **parameters: Any,
+    ):
+        super().__init__(
+            algorithm,
+            epochs=epochs,
+            random_state=random_state,
+            dtype=dtype,
+            grow_features=grow_features,
+            scaling=scaling,
+            threads=threads,
+            **parameters,
+        )
+        self.grow_classes = grow_classes
+        self.class_weight = class_weight
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, in the order of the outputs."""
+        task = self._fitted().task
+        assert isinstance(task, Classification)
+        return task.classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh."""
+        X = self._rows(X, reset=True)
+        y = _labels(y)
+        return self._fit(self._task(y), X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. `classes` announces all labels on the first call (default: those of its rows)."""
+        self._continue(X, y, classes, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """The label predicted for each row before learning from it; one pass that predicts and learns."""
+        scores = self._continue(X, y, classes, sample_weight)
+        return self.learner_.task.decode(scores)
+
+    def _task(self, classes: Any) -> Classification:
+        """Begin with these classes."""
+        task = classification(classes, grow=self.grow_classes)
+        check_class_weight(self.class_weight, task.classes, grow=self.grow_classes)
+        self._class_counts = np.zeros(len(task.classes), np.int64)  # rows of each class, where they count for weights
+        return task
+
+    def _continue(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
+        first = not hasattr(self, "learner_")
+        y = _labels(y) if first or type(y) is not np.ndarray or y.ndim != 1 else y
+        if first:
+            learner = self._begin(self._task(y if classes is None else classes))
+        else:
+            learner = self.learner_
+            if classes is not None and not self.grow_classes:
+                self._check_same_classes(classes)
+        scores = self._learn(learner, self._rows(X, reset=first), y, sample_weight)
+        self.learner_ = learner
+        return scores
+
+    def _learn(self, learner: Learner, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
+        if self.class_weight is None:
+            return learner.learn(X, y, sample_weight)
+        before, task = learner.n_seen, learner.task
+        assert isinstance(task, Classification)
+        weights, classes = row_weights(self.class_weight, task, self._class_counts, y, grow=self.grow_classes)
+        try:
+            return learner.learn(X, y, weights if sample_weight is None else weights * np.asarray(sample_weight))
+        finally:
+            learned = np.bincount(classes[: learner.n_seen - before], minlength=len(self._class_counts))
+            self._class_counts = joined_counts(self._class_counts, learned)
+
+    def _check_same_classes(self, classes: Any) -> None:
+        given = classification(classes).classes
+        if given.shape != self.classes_.shape or (given != self.classes_).any():
+            raise ValueError(
+                f"classes={given.tolist()} is not the same as on the first call to partial_fit: "
+                f"{self.classes_.tolist()}. "
+                "Set grow_classes=True if labels may appear later."
+            )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores: (n,) for two classes, positive for ``classes_[1]``; (n, classes) otherwise."""
+        learner = self._fitted()
+        scores = learner.scores(self._rows(X, reset=False))
+        if len(self.classes_) != 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The label of each row."""
+        learner = self._fitted()
+        return learner.task.decode(learner.scores(self._rows(X, reset=False)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, (n, classes): where the algorithm or its loss models them (auto, ridge, stack, logistic,
+        softmax for several classes) its own, else by a link from scores to chances that is fitted while it learns.
+        """
+        return self._fitted().probabilities(self._rows(X, reset=False))
+
+    def merge(self, other: "OnlineKernelEstimator") -> Self:
+        """Take in what another fitted classifier learned, weighted by the rows each has seen."""
+        super().merge(other)
+        assert isinstance(other, OnlineKernelClassifier)
+        self._class_counts = joined_counts(self._class_counts, other._class_counts)
+        return self
+
+    def _header(self) -> dict[str, Any]:
+        given: Any = self.class_weight
+        if isinstance(given, dict):
+            given = [[_plain(label), float(weight)] for label, weight in given.items()]
+        return {"class_weight": given, "class_counts": self._class_counts.tolist()}
+
+    def _restore(self, learner: Learner, header: dict[str, Any]) -> Self:
+        super()._restore(learner, header)
+        check_class_weight(self.class_weight, self.classes_, grow=self.grow_classes)
+        self._class_counts = np.array(header.get("class_counts", [0] * len(self.classes_)), np.int64)
+        if self._class_counts.shape != self.classes_.shape or (self._class_counts < 0).any():
+            raise ValueError(f"it counts {header['class_counts']} rows of the classes {self.classes_.tolist()}")
+        return self
+
+
+def _plain(label: Any) -> Any:
+    """A label as JSON has it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _labels(y: Any) -> Any:
+    y = one_target(y)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y

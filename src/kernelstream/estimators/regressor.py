@@ -1,0 +1,116 @@
+"""OnlineKernelRegressor: the scikit-learn face of regression, of one target or of several."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from ..tasks import Regression
+from .base import OnlineKernelEstimator, one_target, required
+from .side_by_side import SideBySide
+
+
+class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ignore[misc]
+    """Online kernel regression. Where y has columns, (n, targets), there is a model for each of them.
+
+    Parameters
+    ----------
+    algorithm : "auto", which needs no parameter and takes features as they are; a spec such as
+        ``FOGD(n_components=400)``; or a name of ``kernelstream algorithms``
+    epochs : passes over the data in `fit`
+    random_state : seed of the random choices that an algorithm makes
+    dtype : "float32" or "float64"
+    grow_features : accept blocks with more features later
+    scaling : "none"; "online", features and targets by what was seen so far; "metric", features by how much each
+        matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax", fitted by `fit`
+        on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
+    threads : on how many cores one call may run (two, where there are two); they change no result
+    n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name:
+        ``OnlineKernelRegressor("ridge", n_components=2000)`` is ``OnlineKernelRegressor(Ridge(n_components=2000))``;
+        ``kernel="laplacian"`` names a kernel ("rbf" and "poly" as in scikit-learn)
+
+    Attributes
+    ----------
+    size_, n_seen_ : stored points or features; rows learned from
+    algorithm_ : the spec with data-dependent parameters settled
+    feature_importances_ : of "auto" and of a learned metric, the share of each feature
+    points_, coef_, ... : what the algorithm shows of its model; of several targets a list
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from kernelstream import OnlineKernelRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> reg = OnlineKernelRegressor("fogd", gamma=5.0, scaling="online", random_state=0).fit(X, y)
+    >>> bool(reg.score(X, y) > 0.2), reg.predict(X[:2]).shape
+    (True, (2,))
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh."""
+        X = self._rows(X, reset=True)
+        targets = _targets(y)
+        self._n_targets = _columns(targets)
+        return self._fit(Regression(), X, targets, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from more rows."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
+        """The value predicted for each row before learning from it; one pass that predicts and learns."""
+        first = not hasattr(self, "learner_")
+        targets = _targets(y)
+        if first:
+            self._n_targets = _columns(targets)
+        elif _columns(targets) != self._n_targets:
+            raise ValueError(f"y has {_words(_columns(targets))}; the model was begun with {_words(self._n_targets)}.")
+        learner = self._begin(Regression()) if first else self.learner_
+        scores = learner.learn(self._rows(X, reset=first), targets, sample_weight)
+        self.learner_ = learner
+        return self._decoded(scores)
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The value of each row; with `return_std` also how far from it the target is to be expected, a standard
+        deviation (of learners that say how sure they are: ridge).
+        """
+        learner = self._fitted()
+        rows = self._rows(X, reset=False)
+        deviations = self._decoded(learner.deviations(rows)) if return_std else None
+        shown = self._decoded(learner.scores(rows))
+        return (shown, deviations) if return_std else shown
+
+    def _begin(self, task: Any, rows: Any = None) -> Any:
+        learner = super()._begin(task, rows)
+        if self._n_targets == 0:
+            return learner
+        return SideBySide([learner, *(copy.deepcopy(learner) for _ in range(self._n_targets - 1))])
+
+    def _decoded(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray((scores if self._n_targets else scores[:, 0]).astype(np.float64))
+
+    def _restore(self, learner: Any, header: dict[str, Any]) -> Self:
+        self._n_targets = learner.n_targets if isinstance(learner, SideBySide) else 0
+        return super()._restore(learner, header)
+
+
+def _targets(y: Any) -> Any:
+    """(n,), or (n, targets) where y has columns."""
+    targets = np.asarray(required(y))
+    return targets if targets.ndim == 2 and targets.shape[1] > 0 else one_target(y)
+
+
+def _columns(targets: np.ndarray) -> int:
+    """How many there are; 0 where a row has one target, in no column."""
+    return targets.shape[1] if targets.ndim == 2 else 0
+
+
+def _words(columns: int) -> str:
+    return f"{columns} columns" if columns else "one target a row, in one dimension"

@@ -1,0 +1,43 @@
+"""Packages that the library itself does without, and which extra brings each: what needs one says so by name."""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# package: the extra, and what needs it
+EXTRAS = {
+    "matplotlib": ("plot", "Pictures and reports"),
+    "pyarrow": ("arrow", "CSV, JSON lines, Parquet, Arrow and .zst files"),
+    "rich": ("cli", "The command line"),
+    "typer": ("cli", "The command line"),
+}
+
+
+class MissingExtra(ImportError):
+    """A package is not installed; the message says which extra brings it."""
+
+    def __init__(self, package: str):
+        extra, what = EXTRAS[package]
+        super().__init__(
+            f"{what} need{'s' if what.startswith('The') else ''} {package}, which is not installed: "
+            f"pip install 'kernelstream[{extra}]' brings it.",
+            name=package,
+        )
+
+
+def require(*packages: str) -> None:
+    """MissingExtra for the first of them that is not installed."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtra(package)
+
+
+@contextmanager
+def needing(package: str) -> Iterator[None]:
+    """Imports inside that fail because a package is not installed say what brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        raise MissingExtra(package) from None
