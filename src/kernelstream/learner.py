@@ -298,7 +298,7 @@ class Learner:
                 columns.note(row)
             scores, self.losses = found
             if self._calibration:
-                self._calibration.learn(scores, np.array([target]), np.array([weight]), self.n_seen - 1)
+                self._calibration.learn_one(scores, target, weight, self.n_seen - 1)
             return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -667,6 +667,8 @@ class Learner:
 
     def _make_room(self, width: int, task: Task) -> None:
         """Begin with the first block; grow when a block is wider or brings new classes."""
+        if self._calibration and isinstance(task, Classification):
+            self._calibration.grow(len(task.classes))
         if self._runner is None:
             shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             spec = self.algorithm.settle(task.name, Sample(0.0, 0))

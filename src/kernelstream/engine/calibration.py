@@ -5,6 +5,7 @@ how sure it may be of others. The first FIRST rows count, then one of EVERY, whi
 one is scattered over the stream (multiples of the golden ratio, without their whole parts), as streams have periods.
 """
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..numerics.margins import LIMITS, MarginLink, chances, first_link, learn_links
 
 FIRST, EVERY = 1024, 8
+TOGETHER = 64  # single rows that are taken in at once
 GOLDEN = 2654435769  # 2^32 times the golden ratio's fraction
 
 
@@ -27,38 +29,66 @@ def counts(row: int) -> bool:
 
 
 class Calibration:
-    """Grows with the classes; arrays are its own."""
+    """Grows with the classes; arrays are its own. Rows that come one by one wait until there are some of them, or
+    somebody looks: a call of compiled code costs as much as learning a row.
+    """
 
     def __init__(self, link: MarginLink):
-        self.link = link
+        self._link = link
+        self._waiting: list[tuple[np.ndarray, float, float]] = []
+        self._taking = threading.Lock()
 
     @classmethod
     def of(cls, n_classes: int) -> "Calibration":
         """Before any row."""
         return cls(first_link(n_classes))
 
+    def __reduce__(self) -> Any:
+        return Calibration, (self.link,)
+
+    @property
+    def link(self) -> MarginLink:
+        """By all rows so far."""
+        self._catch_up()
+        return self._link
+
+    def _catch_up(self) -> None:
+        with self._taking:
+            if self._waiting:
+                scores, targets, weights = zip(*self._waiting, strict=True)
+                self._waiting = []
+                self._take(np.concatenate(scores), np.array(targets), np.array(weights))
+
     def learn(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int) -> None:
         """Take in rows of which `start` came before them. Requires: scores (n, K) from before each was learned."""
+        self._catch_up()
         some = counted(start, len(scores))
-        if not some.any():
-            return
-        K = scores.shape[1]
-        self._grow(max(2, K))
-        classes = (targets[some] + 1.0) / 2.0 if K == 1 else targets[some] + 0.0
-        learn_links(self.link, scores[some].astype(np.float64), classes, weights[some] + 0.0, np.zeros(max(2, K)))
+        if some.any():
+            self._take(scores[some], targets[some], weights[some])
+
+    def learn_one(self, scores: np.ndarray, target: float, weight: float, start: int) -> None:
+        """`learn` for one row, scores (1, K)."""
+        if start < FIRST or (start * GOLDEN) % 2**32 < 2**32 // EVERY:
+            self._waiting.append((scores, target, weight))
+            if len(self._waiting) == TOGETHER:
+                self._catch_up()
+
+    def _take(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        K, room = scores.shape[1], np.zeros(self._link.slopes.shape[1])
+        classes = (targets + 1.0) / 2.0 if K == 1 else targets.astype(np.float64)
+        learn_links(self._link, scores.astype(np.float64), classes, weights.astype(np.float64), room)
 
     def chances(self, scores: np.ndarray) -> np.ndarray:
         """(n, classes)."""
-        self._grow(max(2, scores.shape[1]))
         return chances(self.link, scores)
 
-    def _grow(self, n_classes: int) -> None:
-        """A class that is new begins with the mean slope of the others."""
+    def grow(self, n_classes: int) -> None:
+        """Take in classes that are new; each begins with the mean slope of the others."""
         missing = n_classes - self.link.slopes.shape[1]
         if missing > 0:
             new = first_link(missing).slopes
-            new[0] = self.link.slopes[0].mean()
-            self.link = self.link._replace(slopes=np.hstack([self.link.slopes, new]))
+            new[0] = self._link.slopes[0].mean() if self._link.slopes.size else 1.0
+            self._link = self._link._replace(slopes=np.hstack([self._link.slopes, new]))
 
     def copy(self) -> "Calibration":
         return Calibration(MarginLink(*(array.copy() for array in self.link)))

@@ -42,8 +42,8 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
     >>> from sklearn.datasets import load_diabetes
     >>> from kernelstream import OnlineKernelRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> reg = OnlineKernelRegressor("fogd", gamma=5.0, scaling="online", random_state=0).fit(X, y)
-    >>> bool(reg.score(X, y) > 0.2), reg.predict(X[:2]).shape
+    >>> reg = OnlineKernelRegressor("ridge", gamma=0.02, scaling="online", random_state=0).fit(X, y)
+    >>> bool(reg.score(X, y) > 0.5), reg.predict(X[:2]).shape
     (True, (2,))
     """
 
