@@ -17,7 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream
-from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron, Ridge
+from kernelstream import (
+    FOGD,
+    NOGD,
+    OGD,
+    Multiclass,
+    OnlineKernelClassifier,
+    OnlineKernelOutlier,
+    OnlineKernelRegressor,
+    Perceptron,
+    Ridge,
+)
 from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Laplacian, Matern
 
@@ -42,6 +52,7 @@ REGRESSION_SPECS = [Perceptron(), OGD(), FOGD(n_components=100), NOGD(budget=50)
         OnlineKernelClassifier("fogd", grow_classes=True),
         OnlineKernelClassifier("ridge", n_components=50, gamma=0.1),
         OnlineKernelRegressor("ridge", n_components=50, solve="exact"),
+        OnlineKernelOutlier(nu=0.2),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

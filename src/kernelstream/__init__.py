@@ -34,7 +34,7 @@ from .learner import Learner
 from .tasks import Binary, Multiclass, Regression
 
 if TYPE_CHECKING:
-    from .estimators import OnlineKernelClassifier, OnlineKernelRegressor
+    from .estimators import OnlineKernelClassifier, OnlineKernelOutlier, OnlineKernelRegressor
 
 __version__ = "0.1.0"
 
@@ -62,6 +62,7 @@ __all__ = [
     "Learner",
     "Multiclass",
     "OnlineKernelClassifier",
+    "OnlineKernelOutlier",
     "OnlineKernelRegressor",
     "Pegasos",
     "Perceptron",
@@ -76,14 +77,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # scikit-learn takes most of a second to import; only its face needs it.
-    if name in ("OnlineKernelClassifier", "OnlineKernelRegressor"):
+    if name in ("OnlineKernelClassifier", "OnlineKernelOutlier", "OnlineKernelRegressor"):
         from . import estimators
 
         return getattr(estimators, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor":
+def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier":
     """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file."""
     from .estimators import load_estimator
 

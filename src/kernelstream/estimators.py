@@ -1,4 +1,4 @@
-"""The scikit-learn face: OnlineKernelClassifier and OnlineKernelRegressor.
+"""The scikit-learn face: OnlineKernelClassifier, OnlineKernelRegressor and OnlineKernelOutlier.
 
 `fit` starts afresh, `partial_fit` goes on, `predict_learn` predicts each row before learning from it. However a stream
 is cut into calls, the model is the same.
@@ -7,22 +7,26 @@ is cut into calls, the model is the same.
 import copy
 import inspect
 import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from .algorithms import as_algorithm
+from .algorithms import NORMA, as_algorithm
 from .engine import Algorithm
 from .engine.inputs import FITTED, METRICS, NONE, ONLINE, Inputs, Scaling, fitted
 from .learner import Learner
-from .losses import as_loss
+from .losses import Novelty, as_loss
 from .numerics.rows import as_matrix
-from .tasks import Classification, Regression, Task, classification
+from .tasks import Binary, Classification, Regression, Task, classification
+
+# What finds outliers by default: one row in ten, by the last ten thousand, of which one in ten is a term.
+DETECTOR = NORMA(loss="novelty", learning_rate=1.0, regularization=1e-4, nu=0.1, budget=1000)
 
 
 class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -44,7 +48,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         **parameters: Any,
     ):
-        self.algorithm = _changed(algorithm, parameters) if parameters else algorithm
+        self.algorithm = _changed(self._spec(algorithm), parameters) if parameters else algorithm
         self.epochs = epochs
         self.random_state = random_state
         self.dtype = dtype
@@ -60,8 +64,12 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         if any(name not in own for name in params):
             flat = {name: value for name, value in params.items() if name.partition("__")[0] not in own}
             nested = {name: value for name, value in params.items() if name not in flat}
-            params = {**nested, "algorithm": _changed(params.get("algorithm", self.algorithm), flat)}
+            params = {**nested, "algorithm": _changed(self._spec(params.get("algorithm", self.algorithm)), flat)}
         return super().set_params(**params)
+
+    def _spec(self, algorithm: str | Algorithm) -> Algorithm:
+        """What `algorithm` stands for."""
+        return as_algorithm(algorithm)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -108,7 +116,7 @@ class _OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             scaling = fitted(scaling, [as_matrix(rows)])
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return Learner(
-            as_algorithm(self.algorithm),
+            self._spec(self.algorithm),
             task,
             seed=seed,
             dtype=self.dtype,
@@ -197,9 +205,9 @@ def _place(spec: Algorithm, name: str) -> str:
     return name if name in mine else f"kernel__{name}"
 
 
-def _changed(algorithm: str | Algorithm, parameters: dict[str, Any]) -> Algorithm:
+def _changed(spec: Algorithm, parameters: dict[str, Any]) -> Algorithm:
     """The spec with parameters of its own, or of its kernel, by their own names."""
-    spec = copy.deepcopy(as_algorithm(algorithm))
+    spec = copy.deepcopy(spec)
     if "kernel" in parameters:
         spec.set_params(kernel=parameters["kernel"])
     return spec.set_params(**{_place(spec, name): value for name, value in parameters.items()})
@@ -364,6 +372,78 @@ class OnlineKernelRegressor(RegressorMixin, _OnlineKernelEstimator):  # type: ig
         return (shown, deviations) if return_std else shown
 
 
+class OnlineKernelOutlier(OutlierMixin, _OnlineKernelEstimator):  # type: ignore[misc]
+    """Online detection of outliers: rows that are unlike those that came before.
+
+    Parameters and attributes as of `OnlineKernelClassifier`, without those of classes. `algorithm` is NORMA, whose rule
+    for novelty needs no labels; ``OnlineKernelOutlier(nu=0.01)`` takes about one row of a hundred for an outlier.
+
+    Attributes
+    ----------
+    offset_ : the border; a row whose score is below it is an outlier
+    """
+
+    def _spec(self, algorithm: str | Algorithm) -> Algorithm:
+        spec = copy.deepcopy(DETECTOR) if algorithm == "auto" else as_algorithm(algorithm)
+        if isinstance(spec, NORMA) and spec.loss == "auto":
+            spec = replace(spec, loss="novelty")
+        if not _finds_outliers(spec):
+            raise ValueError(
+                f"{spec.name} with loss={getattr(spec, 'loss', None)!r} does not find outliers. NORMA does: "
+                "OnlineKernelOutlier(NORMA(nu=0.05))."
+            )
+        return spec
+
+    def _begin(self, task: Task, rows: Any = None) -> Learner:
+        if isinstance(self.scaling, str) and self.scaling in METRICS:
+            raise ValueError(f"scaling={self.scaling!r} is learned from labels, and there are none; take 'online'.")
+        return super()._begin(task, rows)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh; y does not count."""
+        X = self._rows(X, reset=True)
+        return self._fit(Binary([-1, 1]), X, np.ones(X.shape[0]), sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; y does not count."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """1 or -1 for each row before learning from it; one pass that predicts and learns."""
+        first = not hasattr(self, "learner_")
+        learner = self._begin(Binary([-1, 1])) if first else self.learner_
+        X = self._rows(X, reset=first)
+        scores = learner.learn(X, learner.task.decode(np.ones((X.shape[0], 1))), sample_weight)
+        self.learner_ = learner
+        return _signs(scores)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """How far the score of each row is above the border, (n,): negative for an outlier."""
+        return self._fitted().scores(self._rows(X, reset=False))[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """f, (n,): large where rows were many."""
+        return self.decision_function(X).astype(np.float64) + self.offset_
+
+    @property
+    def offset_(self) -> float:
+        """rho, what `decision_function` subtracts from `score_samples`."""
+        return float(self._fitted().attributes["rho"])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for what is usual, -1 for an outlier."""
+        return _signs(self._fitted().scores(self._rows(X, reset=False)))
+
+
+def _signs(scores: np.ndarray) -> np.ndarray:
+    return np.where(scores[:, 0] >= 0.0, 1, -1)
+
+
+def _finds_outliers(spec: Algorithm) -> bool:
+    return getattr(spec, "loss", "auto") != "auto" and isinstance(as_loss(spec.loss), Novelty)  # type: ignore[attr-defined]
+
+
 def _labels(y: Any) -> Any:
     y = _targets(y)
     assert_all_finite(y, input_name="y")
@@ -377,8 +457,12 @@ def _targets(y: Any) -> Any:
     return column_or_1d(y, warn=True)
 
 
-def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor:
-    """The estimator that a model file holds: a classifier or a regressor, as its task is."""
+def load_estimator(
+    path: str | os.PathLike[str],
+) -> OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier:
+    """The estimator that a model file holds: one that finds outliers where its loss does, else a classifier or a
+    regressor, as its task is.
+    """
     learner, header = Learner.load_with_header(path)
     scaling: Any = header.get("estimator_scaling")
     if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
@@ -392,6 +476,8 @@ def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | Onl
         "scaling": scaling,
         "threads": learner.threads,
     }
+    if _finds_outliers(learner.algorithm):
+        return OnlineKernelOutlier(learner.algorithm, **common)._restore(learner, header)
     if isinstance(learner.task, Classification):
         classifier = OnlineKernelClassifier(learner.algorithm, grow_classes=learner.grow_classes, **common)
         return classifier._restore(learner, header)
