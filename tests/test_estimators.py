@@ -17,7 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelstream
-from kernelstream import FOGD, NOGD, OGD, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Perceptron, Ridge
+from kernelstream import (
+    FOGD,
+    NOGD,
+    OGD,
+    Multiclass,
+    OnlineKernelClassifier,
+    OnlineKernelOutlier,
+    OnlineKernelRegressor,
+    Perceptron,
+    Ridge,
+)
 from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Laplacian, Matern, Polynomial
 
@@ -43,6 +53,7 @@ REGRESSION_SPECS = [Perceptron(), OGD(), FOGD(n_components=100), NOGD(budget=50)
         OnlineKernelClassifier("ridge", n_components=50, gamma="scale"),
         OnlineKernelRegressor("ridge", n_components=50, solve="exact"),
         OnlineKernelClassifier("fogd", n_components=100, class_weight="balanced"),
+        OnlineKernelOutlier(nu=0.2),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

@@ -15,6 +15,7 @@ from kernelstream import (
     Binary,
     Learner,
     Multiclass,
+    Pegasos,
     Perceptron,
     Regression,
     Ridge,
@@ -28,13 +29,14 @@ from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks, one_a_task
 from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows, stream
-from kernelstream.losses import LOSSES, Hinge, Logistic, Loss
+from kernelstream.losses import BORDERED, LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
 from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 SPECS = {
     **{name: spec for name, spec in ALGORITHMS.items() if name != "stack"},  # it is tried in test_stack
+    "pegasos, average": Pegasos(output="average"),
     "fogd, structured map": FOGD(map="structured"),
     "fogd, binning": FOGD(kernel=Laplacian(), map="binning"),
     "ridge, exact": Ridge(solve="exact", forward=True),
@@ -101,7 +103,7 @@ def test_every_algorithm_has_a_reference_and_its_name_in_the_table(name):
 
 def test_every_kernel_has_an_example_and_every_loss_a_case():
     assert {type(k) for k in example_kernels()} == set(KERNELS.values())
-    assert {case.loss for spec in SPECS.values() for case in laws.selection(spec)} == {*LOSSES, "margin"}
+    assert {case.loss for spec in SPECS.values() for case in laws.selection(spec)} == {*LOSSES, *BORDERED}
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -1,13 +1,17 @@
 """Losses as point functions: slopes by finite differences, kinks by table, extremes with mpmath, ties by convention."""
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelstream import losses
+from kernelstream import FOGD, NOGD, Learner, Regression, losses, make
+from kernelstream.kernels import Gaussian
 from kernelstream.laws import LOSS_LAWS
+from kernelstream.laws.examples import stream
 from kernelstream.laws.kernels import parameters_survive_json
 from kernelstream.laws.losses import loss_points, slopes
 from kernelstream.losses import (
@@ -29,7 +33,10 @@ from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 
-VARIANTS = [*(kind() for kind in LOSSES.values()), SmoothHinge(2.0), EpsilonInsensitive(0.0), Huber(0.3)]
+VARIANTS = [
+    *(kind() for kind in LOSSES.values()),
+    SmoothHinge(2.0), EpsilonInsensitive(0.0), Huber(0.3), Squared(half=False),
+]  # fmt: skip
 FORMS = [(loss, task) for loss in VARIANTS for task in loss.tasks]
 MARGINS = [loss for loss in VARIANTS if BINARY in loss.tasks]
 every_form = pytest.mark.parametrize(("loss", "task"), FORMS, ids=str)
@@ -85,6 +92,8 @@ KINKS = [
     (Logistic(), 0.0, np.log(2.0), -0.5),
     (Squared(), 0.0, 0.0, 0.0),
     (Squared(), 3.0, 4.5, 3.0),
+    (Squared(half=False), 3.0, 9.0, 6.0),
+    (Squared(half=False), -0.5, 0.25, -1.0),
     (Absolute(), 0.0, 0.0, 0.0),
     (Absolute(), -0.0, 0.0, 0.0),
     (Absolute(), 1e-300, 1e-300, 1.0),
@@ -126,8 +135,8 @@ def exact(loss, m):
             return (gap - mpmath.mpf(tau) / 2, -1) if gap >= tau else (gap**2 / (2 * tau), -gap / tau)
         case Logistic():
             return mpmath.log1p(mpmath.exp(-m)), -1 / (1 + mpmath.exp(m))
-        case Squared():
-            return m**2 / 2, m
+        case Squared(half=half):
+            return (m**2 / 2, m) if half else (m**2, 2 * m)
         case Absolute():
             return abs(m), mpmath.sign(m)
         case EpsilonInsensitive(epsilon=e):
@@ -269,9 +278,64 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 @pytest.mark.parametrize(
     ("kind", "parameters"),
-    [(SmoothHinge, {"tau": 0.0}), (Huber, {"delta": -1.0}), (EpsilonInsensitive, {"epsilon": float("nan")})],
+    [
+        (SmoothHinge, {"tau": 0.0}),
+        (Huber, {"delta": -1.0}),
+        (EpsilonInsensitive, {"epsilon": float("nan")}),
+        (Squared, {"half": 0.5}),
+    ],
     ids=str,
 )
 def test_a_bad_parameter_is_named(kind, parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         kind(**parameters)
+
+
+# The squared loss without its half.
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("spec", [FOGD(n_components=30), NOGD(budget=20, rank=8)], ids=lambda spec: spec.name)
+def test_steps_and_thresholds_that_lsokl_prints_are_ours_of_twice_and_half_the_size(spec, dtype):
+    """Bit for bit: factors of 2 round nothing. Their epsilon is on r^2, their gradient 2 r."""
+    eta, epsilon, (X, y) = 0.1, 0.05, stream(REGRESSION)
+    spec = replace(spec, kernel=Gaussian(gamma=0.3))
+    printed, ours = (
+        Learner(replace(spec, **values), Regression(), seed=2, dtype=dtype)
+        for values in (
+            {"loss": Squared(half=False), "learning_rate": eta, "threshold": epsilon},
+            {"learning_rate": 2 * eta, "threshold": epsilon / 2},
+        )
+    )
+    assert np.array_equal(printed.learn(X, y), ours.learn(X, y))
+    assert np.array_equal(printed.scores(X), ours.scores(X))
+    assert np.array_equal(printed.losses, 2 * ours.losses)
+    moved = printed.losses > epsilon
+    assert 0.1 < moved[50:].mean() < 0.9, "the threshold divides the rows"
+
+
+def test_the_box_of_lsokls_algorithm_5():
+    """Written from the box alone: w <- w - eta 2 (w'z - y) z where (w'z - y)^2 > epsilon."""
+    eta, epsilon, (X, y) = 0.002, 0.05, stream(REGRESSION)
+    kernel = Gaussian(gamma=0.3)
+    spec = FOGD(kernel=kernel, n_components=40, normalize=False, loss=Squared(half=False))
+    learner = Learner(replace(spec, learning_rate=eta, threshold=epsilon), Regression(), seed=2, dtype="float64")
+    u, w, expected = kernel.frequencies(2, range(6), 40), np.zeros(80), []
+    for x, target in zip(X, y, strict=True):
+        z = np.concatenate([np.sin(x @ u), np.cos(x @ u)])
+        expected.append(w @ z)
+        r = w @ z - target
+        w = w - eta * 2 * r * z if r**2 > epsilon else w
+    np.testing.assert_allclose(learner.learn(X, y)[:, 0], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ogd", "pegasos", "avm", "polk"])
+def test_defaults_give_one_model_with_and_without_the_half(name):
+    """POLK's epsilon goes with the step to a power of 3/2, and is named."""
+    X, y = stream(REGRESSION)
+    fixed = {"parsimony": 0.0} if name == "polk" else {}
+    half, none = (
+        Learner(make(name, loss=loss, **fixed), Regression(), dtype="float64").learn(X, y)
+        for loss in (Squared(), Squared(half=False))
+    )
+    np.testing.assert_allclose(none, half, rtol=1e-9, atol=1e-12)

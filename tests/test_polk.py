@@ -16,7 +16,7 @@ from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks, reference_loss
 from kernelstream.laws.examples import TASKS, stream
-from kernelstream.losses import as_loss
+from kernelstream.losses import Huber, as_loss
 from kernelstream.numerics import expansion as ex
 from kernelstream.numerics.gram import gram_matrix
 from kernelstream.reference import losses as reference_losses
@@ -27,6 +27,7 @@ from kernelstream.sources import Multidist, open_source
 from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 GAUSSIAN = Gaussian(gamma=0.3)
+X_PROBE = stream(BINARY, n=200, seed=9).X
 ROOT_OF_ROUNDING = 1e-7  # a squared distance that should be 0 is a sum of numbers around 1 to 100, each rounded
 
 # Beside the table's row: what it leaves at its default.
@@ -255,6 +256,61 @@ def test_open_batches_are_joined_by_a_merge_and_nothing_of_them_is_lost():
     np.testing.assert_allclose(a.scores(X)[:, 0], expected, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("idle", ["prune", "keep"])
+def test_rounds_without_a_slope_prune_as_printed_or_keep_their_points(idle):
+    """Rows far on the right side: f shrinks a little, and points that have become cheaper than epsilon go, or stay."""
+    spec = POLK(kernel=GAUSSIAN, loss="hinge", learning_rate=0.5, parsimony=0.3, regularization=0.1, idle=idle)
+    learner = Learner(spec, Binary([-1, 1]), dtype="float64")
+    learner.learn(*stream(BINARY))
+    before, size = learner.scores(X_PROBE), learner.size
+    sure = X_PROBE[np.abs(before[:, 0]) > 1.5][:1]
+    for _ in range(3):
+        label = np.sign(learner.scores(sure)[0])
+        learner.learn(sure, label)
+        assert learner.losses[0] == 0.0
+    if idle == "keep":
+        assert learner.size == size
+        np.testing.assert_allclose(learner.scores(X_PROBE), 0.95**3 * before, rtol=1e-9)
+    else:
+        assert learner.size < size
+
+
+@pytest.mark.parametrize("idle", ["prune", "keep"])
+def test_what_idle_rounds_do_is_what_the_reference_does(idle):
+    """Steps so short that most rounds of the hinge are idle."""
+    spec = POLK(kernel=GAUSSIAN, loss="hinge", learning_rate=1.0, parsimony=0.3, regularization=0.02, idle=idle)
+    case = Case(spec, BINARY, "hinge")
+    laws.ALGORITHM_LAWS["equals_its_reference"](case)
+    learner = case.learner()
+    learner.learn(*stream(BINARY))
+    assert np.mean(learner.losses == 0.0) > 0.3
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e5])
+def test_the_parsimony_by_itself_follows_the_unit_of_the_targets(unit):
+    """What is learned from targets in another unit is the same in that unit, points and all."""
+    X, y = stream(REGRESSION, n=400)
+    one, other = (Learner(POLK(kernel=GAUSSIAN), Regression(), dtype="float64") for _ in range(2))
+    np.testing.assert_allclose(other.learn(X, unit * y), unit * one.learn(X, y), rtol=1e-9, atol=1e-9 * unit)
+    assert other.settled.parsimony == pytest.approx(0.3 * unit * y[:256].std(), rel=1e-9)
+    assert 0 < one.size == other.size < 200
+
+
+@pytest.mark.parametrize(
+    ("loss", "task", "parsimony"),
+    [
+        ("hinge", BINARY, 0.3), ("softmax", MULTICLASS, 0.3), ("absolute", REGRESSION, 0.3),
+        ("epsilon-insensitive", REGRESSION, 0.3), (Huber(0.01), REGRESSION, 0.003),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_parsimony_by_itself_is_in_units_of_a_slope(loss, task, parsimony):
+    X, y = stream(task, n=300)
+    learner = Learner(POLK(kernel=GAUSSIAN, loss=loss), TASKS[task]())
+    learner.learn(X, 10.0 * y if task == REGRESSION else y)
+    assert learner.settled.parsimony == pytest.approx(parsimony) and learner.size > 0
+
+
 def test_a_batch_may_be_longer_than_the_first_room():
     X, y = stream(BINARY, n=1300)
     spec = POLK(kernel=GAUSSIAN, parsimony=0.0, batch_size=600, loss="logistic")
@@ -277,6 +333,8 @@ def test_what_a_model_shows():
     ("parameters", "word"),
     [
         ({"parsimony": -1.0}, "parsimony"),
+        ({"parsimony": "few"}, "parsimony='few'"),
+        ({"idle": "sleep"}, "idle='sleep'"),
         ({"batch_size": 0}, "batch_size"),
         ({"batch_size": 2.5}, "batch_size"),
         ({"pruning": "best"}, "pruning"),

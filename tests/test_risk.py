@@ -7,6 +7,7 @@ from sklearn.datasets import load_diabetes
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
 from kernelstream.algorithms import _risk
+from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian
 from kernelstream.losses import as_loss
 from kernelstream.reference import losses as reference_losses
@@ -61,16 +62,17 @@ def test_what_is_kept_beside_the_coefficients_is_halved_with_them(few):
     np.testing.assert_allclose(squared._state.norm, b @ matrix(Gaussian(0.5), f.points[:, :n].T, f.points[:, :n].T) @ b)
 
 
-@pytest.mark.parametrize("output", ["average", "suffix"])
-def test_averages_go_on_when_rounds_are_halved(output, few):
-    last = Learner(spec_of("avm", coverage=2.0), Binary([0, 1]), dtype="float64")
-    shown = Learner(spec_of("avm", coverage=2.0, output=output), Binary([0, 1]), dtype="float64")
+@pytest.mark.parametrize(("name", "output"), [("avm", "average"), ("avm", "suffix"), ("pegasos", "average")])
+def test_averages_go_on_when_rounds_are_halved(name, output, few):
+    cells = {"coverage": 2.0} if name == "avm" else {}
+    last = Learner(spec_of(name, **cells), Binary([0, 1]), dtype="float64")
+    shown = Learner(spec_of(name, output=output, **cells), Binary([0, 1]), dtype="float64")
     functions = []
     for t in range(400):
         last.learn(X[t : t + 1], SIGNS[t : t + 1])
         functions.append(last.scores(X[:5])[:, 0])
     shown.learn(X, SIGNS)
-    begin = int(shown._state.start[0])
+    begin = int(shown._state.start[0]) if name == "avm" else 0
     np.testing.assert_allclose(shown.scores(X[:5])[:, 0], np.mean(functions[begin:], axis=0), rtol=1e-9)
 
 
@@ -174,6 +176,66 @@ def test_bounded_slopes_follow_the_unit_of_the_targets(loss, unit):
     if loss == "absolute":
         np.testing.assert_allclose(shown, unit * expected, rtol=1e-6, atol=1e-9 * unit)
     assert np.mean(np.abs(shown[200:, 0] - unit * y[200:])) < 0.6 * np.mean(np.abs(unit * y[200:]))
+
+
+# What Pegasos shows.
+
+
+@pytest.mark.parametrize("start", [0, 10])
+def test_the_average_is_that_of_the_papers_algorithm_1(start):
+    """Its mean of T functions begins with f = 0 and ends before the last step."""
+    lam, a, functions = 0.01, np.zeros(400), []
+    K = matrix(Gaussian(0.5), X, X)
+    for t, y in enumerate(2 * SIGNS - 1):
+        functions.append(a)
+        eta = 1 / (lam * (start + t + 1))
+        alpha = -y * (y * (a @ K[t]) < 1)
+        a = (1 - eta * lam) * a - eta * alpha * (np.arange(400) == t)
+    mean = Learner(
+        spec_of("pegasos", regularization=lam, start=start, output="average"), Binary([0, 1]), dtype="float64"
+    )
+    mean.learn(X[:399], SIGNS[:399])
+    np.testing.assert_allclose(399 / 400 * mean.scores(X)[:, 0], K @ np.mean(functions, axis=0), rtol=1e-9, atol=1e-9)
+
+
+def test_with_cells_of_one_row_the_averages_of_avm_and_pegasos_are_the_same():
+    small, plain = (
+        Learner(spec_of(name, output="average"), Binary([0, 1]), dtype="float64") for name in ("avm", "pegasos")
+    )
+    np.testing.assert_allclose(small.learn(X, SIGNS), plain.learn(X, SIGNS), rtol=1e-9, atol=1e-9)
+    shown = matrix(Gaussian(0.5), X, plain.attributes["points"]) @ plain.attributes["average"]
+    np.testing.assert_allclose(plain.scores(X), shown, rtol=1e-9, atol=1e-9)
+    assert not np.allclose(plain.attributes["average"], plain.attributes["coef"])
+
+
+def test_a_float32_average_follows_the_float64_one_over_many_rounds():
+    """Sums that grow with the rounds are kept in float64."""
+    rows, signs = np.tile(X, (50, 1)), np.tile(SIGNS, 50)
+    single, double = (
+        Learner(spec_of("avm", coverage=1.0, output="average"), Binary([0, 1]), dtype=dtype)
+        for dtype in ("float32", "float64")
+    )
+    single.learn(rows, signs)
+    double.learn(rows, signs)
+    assert np.abs(single.scores(X) - double.scores(X)).max() < 1e-3 * np.abs(double.scores(X)).max()
+
+
+@pytest.mark.parametrize("wrong", ["mean", "suffix", None])
+def test_a_wrong_output_is_named(wrong):
+    with pytest.raises(ValueError, match=f"output={wrong!r} must be one of 'last', 'average'"):
+        make("pegasos", output=wrong)
+
+
+def test_a_file_with_an_average_that_no_run_left_is_refused():
+    learner = Learner(spec_of("pegasos", output="average"), Binary([0, 1]))
+    learner.learn(X, SIGNS)
+    arrays = {name: np.array(array) for name, array in leaves(learner._state).items()}
+    learner.settled.restore(dict(arrays), learner._runner.shape)
+    for name, value in (("harmonic", -1.0), ("window", np.nan)):
+        with pytest.raises(ModelFileError, match=name):
+            learner.settled.restore({**arrays, name: np.full_like(arrays[name], value)}, learner._runner.shape)
+    with pytest.raises(ModelFileError, match="window"):
+        learner.settled.restore({**arrays, "window": arrays["window"][:, :-1]}, learner._runner.shape)
 
 
 # What coefficients mean.

@@ -47,8 +47,9 @@ def adjusted(case, **values):
         {"width_learning_rate": 0.01, "width_clip": np.inf},
         {"width_learning_rate": InverseSqrt(0.05), "learning_rate": InverseSqrt(0.5), "threshold": 0.1},
         {"normalize": False, "learning_rate": 0.01, "width_learning_rate": 0.01, "regularization": 0.0},
+        {"as_printed": True, "width_learning_rate": 0.01, "threshold": 0.1},
     ],
-    ids=["long steps", "unclipped", "schedules", "not normalized"],
+    ids=["long steps", "unclipped", "schedules", "not normalized", "as printed"],
 )
 @pytest.mark.parametrize("case", SELECTED, ids=str)
 def test_compiled_equals_the_reference_when_the_widths_move(case, values):
@@ -130,6 +131,51 @@ def test_a_weight_scales_the_step_of_the_log_widths():
         moves.append(np.log(learner.attributes["widths"] / before))
     assert np.abs(moves[0]).max() > 0
     np.testing.assert_allclose(moves[1], 3.0 * moves[0], rtol=1e-9)
+
+
+# Algorithm 1 to the letter.
+
+
+def printed_box(X, y, e, eta, rho):
+    """Lines 5 to 14 for the squared loss (y - w'z)^2 / 2, from the box alone; the scores."""
+    gamma, w, shown = np.zeros(X.shape[1]), np.zeros(2 * e.shape[1]), []
+    for x, target in zip(X, y, strict=True):
+        p = x @ (np.exp(gamma)[:, None] * e)
+        z = np.concatenate([np.cos(p), np.sin(p)])
+        shown.append(w @ z)
+        w = w - eta * (w @ z - target) * z
+        D = len(p)
+        inner = np.array([-w[d] * np.sin(p[d]) + w[D + d] * np.cos(p[d]) for d in range(D)])
+        by_sigma = (w @ z - target) * np.array([x[a] * (e[a] @ inner) for a in range(len(x))])
+        gamma = gamma - rho * by_sigma * np.exp(gamma)
+    return np.array(shown), np.exp(gamma)
+
+
+def test_as_printed_is_the_papers_box():
+    X, y = stream(REGRESSION)
+    spec = RRF(kernel=Gaussian(gamma=0.5), n_components=20, normalize=False, learning_rate=0.02)
+    spec = replace(spec, width_learning_rate=0.02, as_printed=True)
+    learner, ours = (Learner(s, Regression(), seed=3, dtype="float64") for s in (spec, replace(spec, as_printed=False)))
+    e = spec.kernel.frequencies(3, range(6), 20)
+    expected, widths = printed_box(X, y, e, 0.02, 0.02)
+    np.testing.assert_allclose(learner.learn(X, y)[:, 0], expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(learner.attributes["widths"], widths, rtol=1e-9)
+    ours.learn(X, y)
+    assert np.abs(np.log(ours.attributes["widths"] / widths)).max() > 0.01
+
+
+def test_as_printed_has_no_limits_and_stops_where_it_diverges(tmp_path):
+    X, y = stream(REGRESSION)
+    wild = RRF(kernel=GAUSSIAN, n_components=20, width_learning_rate=30.0, as_printed=True)
+    learner = Learner(wild, Regression(), dtype="float64")
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        learner.learn(X, 1e6 * y)
+    learner = Learner(replace(wild, width_learning_rate=3.0), Regression(), dtype="float64")
+    learner.learn(X, y)
+    widths = learner.attributes["widths"]
+    assert widths.min() < 1 / WIDEST
+    learner.save(tmp_path / "wide.ks")
+    assert np.array_equal(Learner.load(tmp_path / "wide.ks").attributes["widths"], widths)
 
 
 # Widths.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         FourierFeatures,
         NystromFeatures,
         OnlineKernelClassifier,
+        OnlineKernelOutlier,
         OnlineKernelRegressor,
         OnlineScaler,
         StructuredFeatures,
@@ -71,6 +72,7 @@ __all__ = [
     "Multiclass",
     "NystromFeatures",
     "OnlineKernelClassifier",
+    "OnlineKernelOutlier",
     "OnlineKernelRegressor",
     "OnlineScaler",
     "Pegasos",
@@ -90,6 +92,7 @@ _FACE = (
     "FourierFeatures",
     "NystromFeatures",
     "OnlineKernelClassifier",
+    "OnlineKernelOutlier",
     "OnlineKernelRegressor",
     "OnlineScaler",
     "StructuredFeatures",
@@ -108,7 +111,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor":
+def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier":
     """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file."""
     from .estimators import load_estimator
 

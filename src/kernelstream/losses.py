@@ -16,7 +16,7 @@ import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
 from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
-from .parameters import Parameters, at_least, did_you_mean, positive
+from .parameters import Parameters, at_least, did_you_mean, one_of, positive
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
@@ -63,7 +63,7 @@ class Loss(Parameters):
 
 
 class _Margin(Loss):
-    tasks = (BINARY, MULTICLASS)
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS)
 
 
 class _Residual(Loss):
@@ -148,6 +148,13 @@ class Margin(_Margin):
 
 
 @dataclass
+class Novelty(Margin):
+    """-m, for learners that ask how far f is above a border of their own, whatever the label (NORMA)."""
+
+    tasks: ClassVar[tuple[str, ...]] = (BINARY,)
+
+
+@dataclass
 class Softmax(Loss):
     """log sum_k e^(f_k) - f_y, over all classes."""
 
@@ -162,12 +169,25 @@ class Softmax(Loss):
 
 @dataclass
 class Squared(_Residual):
-    """r^2 / 2, so that the slope is r."""
+    """r^2 / 2, so that the slope is r; with half=False r^2, whose slope is 2 r."""
+
+    half: bool = True
+
+    def check(self) -> None:
+        one_of((True, False), half=self.half)
+
+    @property
+    def curvature(self) -> float:
+        """How fast the slope grows with r."""
+        return 1.0 if self.half else 2.0
+
+    def constants(self) -> tuple[float, ...]:
+        return (self.curvature,)
 
     @staticmethod
     def formula(constants: Any, m: float, slope: Any) -> float:
-        slope[0] = m
-        return 0.5 * m * m
+        slope[0] = constants[0] * m
+        return 0.5 * constants[0] * m * m
 
 
 @dataclass
@@ -178,6 +198,11 @@ class Absolute(_Residual):
     def formula(constants: Any, m: float, slope: Any) -> float:
         slope[0] = 1.0 if m > 0.0 else (-1.0 if m < 0.0 else 0.0)
         return abs(m)
+
+
+@dataclass
+class Tube(Absolute):
+    """|r| itself, for learners that compare it with a border of their own (NORMA). Not a loss to descend."""
 
 
 @dataclass
@@ -231,6 +256,9 @@ LOSSES: dict[str, type[Loss]] = {
     "huber": Huber,
 }
 
+# What a learner compares with a border of its own.
+BORDERED: dict[str, type[Loss]] = {"margin": Margin, "tube": Tube, "novelty": Novelty}
+
 
 def loss_names(task: str, default: str) -> tuple[str, ...]:
     """Names of the losses for a task, the default first."""
@@ -242,11 +270,10 @@ def as_loss(loss: "str | Loss") -> Loss:
     """A loss by its name, or the loss itself."""
     if isinstance(loss, Loss):
         return loss
-    if loss == "margin":
-        return Margin()
-    if loss not in LOSSES:
+    known = LOSSES | BORDERED
+    if loss not in known:
         raise ValueError(f"loss={loss!r} is not known; {did_you_mean(loss, LOSSES)} one of {', '.join(LOSSES)}.")
-    return LOSSES[loss]()
+    return known[loss]()
 
 
 @inlined

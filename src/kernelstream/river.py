@@ -174,7 +174,7 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn from the rows of a table, in their order."""
-        labels = y.to_numpy() if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf" else list(y)
+        labels = np.asarray(y) if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf" else list(y)
         self._learn_many(self._beginning(labels[0]) if self._learner is None else self._learner, X, labels, w)
         self._look()
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ..engine import Algorithm
-from ..losses import Loss, LossRecord, any_slope, as_loss, loss_names, slope, too_long
+from ..losses import Loss, LossRecord, Squared, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive
@@ -31,9 +31,11 @@ class Descent(Algorithm):
     """Parameters of every gradient learner.
 
     loss: a name, a loss, or "auto" (hinge for classification, squared for regression).
-    learning_rate: a number, a schedule, or "auto" (0.5 for classification, 0.2 for regression).
+    learning_rate: a number, a schedule, or "auto" (0.5 for classification; 0.2 for regression, 0.1 where the loss is
+        r^2).
     regularization: lambda of (lambda/2) ||f||^2, which shrinks the model by 1 - learning_rate * lambda each round.
-    threshold: no update while the loss is not above it (LSOKL Alg. 5 and 6; 0 updates whenever there is a slope).
+    threshold: no update while the loss is not above it; 0 updates whenever there is a slope. LSOKL's Alg. 5 and 6 have
+        it on r^2: with loss=Squared(half=False) both it and learning_rate are as they print.
     """
 
     loss: str | Loss = "auto"
@@ -57,10 +59,13 @@ class Descent(Algorithm):
                 )
 
     def settle(self, task: str, sample: Sample) -> Self:
+        named = DEFAULT_LOSS[task] if self.loss == "auto" else self.loss
+        loss = as_loss(named)
+        rate = DEFAULT_RATE[task] / (loss.curvature if isinstance(loss, Squared) else 1.0)
         return replace(
             super().settle(task, sample),
-            loss=DEFAULT_LOSS[task] if self.loss == "auto" else self.loss,
-            learning_rate=DEFAULT_RATE[task] if self.learning_rate == "auto" else self.learning_rate,
+            loss=named,
+            learning_rate=rate if self.learning_rate == "auto" else self.learning_rate,
         )
 
     def losses(self, task: str) -> tuple[str, ...]:

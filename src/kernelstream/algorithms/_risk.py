@@ -9,9 +9,9 @@ t_0 is 0 in the papers, where slopes are at most 1 and f is a margin. The first 
 slopes grow with f (squared loss, squared hinge) or targets have a unit of their own (regression), f is thrown far off.
 For the squared hinge t_0 = 1 / lambda (2 / lambda for many classes, whose steps move two outputs), so that no step is
 longer than what takes f(x) to its target. In regression t_0 = 5 / (lambda u): a fifth of the way for the squared loss,
-u = 1, and a fifth of u where slopes are bounded, u the standard deviation of the first targets (over delta, if that is
-more than 1, for the Huber loss, whose slopes are at most delta). There lambda is in units of 1 / u as well, as f is in
-those of u: 1e-3 / u by default.
+u = 1 (1/2 where it is r^2: by default f is the same), and a fifth of u where slopes are bounded, u the standard
+deviation of the first targets (over delta, if that is more than 1, for the Huber loss, whose slopes are at most delta).
+There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u by default.
 
 In float32 a sum of b that has grown to 2^24 takes in no 1 any more, and f would fade as 1 / t. Whenever t has grown by
 2^22 (then by half of what tau is), all b and tau are halved, which is exact: steps become no shorter than 1 / (lambda
@@ -97,6 +97,7 @@ class RegularisedRisk(ExpansionAlgorithm):
         loss = as_loss(named)
         unit = sample.spread if in_the_targets_unit(loss) else 1.0
         unit = max(1.0, unit / loss.delta) if isinstance(loss, Huber) else unit
+        unit = unit / loss.curvature if isinstance(loss, Squared) else unit
         regularization = REGULARIZATION / unit if self.regularization == "auto" else float(self.regularization)
         start = self.start
         if start == "auto":

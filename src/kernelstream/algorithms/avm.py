@@ -4,7 +4,7 @@ Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online 
 
     f <- (1 - 1/t) f - (1 / (lambda t)) l'(f(x), y) k(c, .)
     c = the core point of x's cell if Z_t = 1, x itself if Z_t = 0;  P(Z_t = 1) = max(0, 1 - beta / t^rho)
-    squared loss, lambda <= 1: then f is projected on the ball of radius max |y| / sqrt(lambda)
+    squared loss r^2 / 2, lambda <= 1: then f is projected on the ball of radius max |y| / sqrt(lambda)
 
     sphere       x is in the cell of its nearest core point c when ||x - c|| < delta / 2               (Alg. 3)
     rectangle    x is in the first cell opened of those with max_j |x_j - c_j| < delta / sqrt(d)       (Alg. 4)
@@ -17,15 +17,15 @@ Le, Nguyen, Nguyen, Phung: Approximation Vector Machines for Large-scale Online 
 
 Remarks. Kept as `_risk` says; rounds of a regression and of the squared hinge are counted from t_0 (`start`) on, which
 the paper does not: `start=0` is its letter. Cells are as wide in the input space whatever the kernel. As printed, a
-rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time. Every row
-with Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move. A row with Z_t = 0 that
-moves f is stored, and is no core point: these are delta / 2 apart, and a bounded domain has room for finitely many
-(Theorem 15). Sec. 9.2 looks for delta between 2 (m - s) and 2 (m + s), m and s the mean and the standard deviation of
-the distances between rows, and takes a value near the lower end (a9a: 7.0 of 6.7 to 8.8; cod-rna: 1.0, below 1.4 to
-3.8): "auto" is 2 (m - s) of the first rows. max |y| is over the targets learned so far. Averages are over f after each
-round; the paper's begin and end one earlier, with f = 0. A share of an unknown length cannot be cut off exactly: two
-windows run, and when the younger is a share alpha of all rounds it becomes the one shown. After a merge the core points
-of both remain.
+rectangle reaches delta / sqrt(d) to both sides, so its diagonal is 2 delta; d is the width at that time. Every row with
+Z_t = 1 and a weight opens a cell where there is none (Alg. 3), also when f does not move. A row with Z_t = 0 that moves
+f is stored, and is no core point: these are delta / 2 apart, and a bounded domain has room for finitely many (Theorem
+15). Sec. 9.2 looks for delta between 2 (m - s) and 2 (m + s), m and s the mean and the standard deviation of the
+distances between rows, and takes a value near the lower end (a9a: 7.0 of 6.7 to 8.8; cod-rna: 1.0, below 1.4 to 3.8):
+"auto" is 2 (m - s) of the first rows. max |y| is over the targets learned so far; for the loss r^2 the ball is that of
+lambda / 2. Averages are over f after each round (`_means`); the paper's begin and end one earlier, with f = 0. A share
+of an unknown length cannot be cut off exactly: two windows run, and when the younger is a share alpha of all rounds it
+becomes the one shown. After a merge the core points of both remain.
 
 Symbols: delta coverage (a diameter; `delta` in the authors' scripts is a radius), lambda regularization, beta beta,
 rho rho, alpha suffix, b coef of f.
@@ -37,18 +37,19 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, step
+from ..engine import Shape, common, evaluate, step
 from ..engine.state import Limits, ModelFileError
 from ..kernels import SQUARED_DISTANCE, Cauchy, Gaussian, Kernel, KernelRecord, Linear, Matern
 from ..losses import Squared, as_loss
 from ..numerics import expansion, rng
 from ..numerics.budgets import any_above, first_largest
 from ..numerics.compile import compiled, inlined
-from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.expansion import Expansion, dot
 from ..numerics.gram import gram_matrix
-from ..numerics.rows import LARGEST, DenseRow, Sample, complete_row, dense_row
+from ..numerics.rows import LARGEST, Sample, complete_row, dense_row
 from ..parameters import at_least, one_of, positive, whole
 from ._expansion import ask_for_room
+from ._means import EXEMPT, MeanScratch, mean_of, note_change, note_halving, resized, show_mean, window_of
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
 CELLS = ("sphere", "rectangle")
@@ -68,7 +69,7 @@ class AVMRecord(NamedTuple):
     coverage: float
     beta: float
     rho: float
-    projects: int
+    ball: float  # f is projected on the ball of radius max |y| sqrt(ball / lambda); 0: it is not
     output: int  # place in OUTPUTS
     suffix: float
     first: int  # the round after which a suffix of known length begins; -1 where it is not known
@@ -81,17 +82,10 @@ class AVMState(NamedTuple):
     norm: np.ndarray  # (lambda tau)^2 ||f||^2, 0-d; kept where f is projected
     largest: np.ndarray  # max |y|, 0-d; likewise
     core: np.ndarray  # (capacity,) 1 for a core point, 0 for a row that was stored as it is; empty where beta = 0
-    older: np.ndarray  # (K, capacity) in float64, w of the window that is shown, see `change`; without an average empty
+    older: np.ndarray  # (K, capacity) in float64, w of the window that is shown, see `_means`; without an average empty
     younger: np.ndarray  # (K, capacity) w of the window that will be shown; suffix only
     start: np.ndarray  # (2,) rounds before the older and the younger window
     harmonic: np.ndarray  # (2,) their h
-
-
-class AVMScratch(NamedTuple):
-    common: Common
-    row: KernelRow
-    stored: DenseRow  # where a stored point, or a sparse row, is written out
-    current: np.ndarray  # (K,) f_t(x), which the step needs; what is shown may be an average
 
 
 @dataclass
@@ -120,14 +114,7 @@ class AVM(RegularisedRisk):
         reasons = {}
         if self.cells == "rectangle":
             reasons["late_features_count_as_zero_before"] = "a side depends on the number of features, Alg. 4"
-        if self.output != "last":
-            for law in (
-                "late_classes_add_an_output",
-                "a_third_class_keeps_the_margin",
-                "weight_zero_learns_nothing",
-            ):
-                reasons[law] = "a round of weight 0 moves a mean, which is more than shrinking"
-        return reasons
+        return reasons | (EXEMPT if self.output != "last" else {})
 
     def check(self) -> None:
         super().check()
@@ -155,6 +142,8 @@ class AVM(RegularisedRisk):
 
     def lower(self, task: str, dtype: Any) -> AVMRecord:
         coverage, rounds = float(self.coverage), self.rounds
+        loss = as_loss(self.loss)
+        curvature = loss.curvature if isinstance(loss, Squared) else 0.0
         return AVMRecord(
             self.risk(task, dtype),
             Linear().lower(dtype)._replace(metric=SQUARED_DISTANCE),
@@ -163,7 +152,7 @@ class AVM(RegularisedRisk):
             coverage,
             float(self.beta),
             float(self.rho),
-            int(isinstance(as_loss(self.loss), Squared) and float(self.regularization) <= 1.0),
+            curvature if float(self.regularization) <= curvature else 0.0,
             OUTPUTS.index(self.output),
             float(self.suffix),
             -1 if rounds is None else rounds - max(1, round(self.suffix * rounds)),
@@ -184,11 +173,11 @@ class AVM(RegularisedRisk):
         core = resized(state.core[None], 1, room if self.beta > 0.0 else 0)[0]
         return state._replace(older=older, younger=younger, core=core)
 
-    def scratch(self, state: AVMState, shape: Shape) -> AVMScratch:
+    def scratch(self, state: AVMState, shape: Shape) -> MeanScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
         current = np.zeros(shape.n_outputs, shape.dtype)
         stored, row = dense_row(shape.width, shape.dtype), expansion.kernel_row(state.f)
-        return AVMScratch(shared, row, stored, current)
+        return MeanScratch(shared, row, stored, current)
 
     def with_room(self, state: AVMState, capacity: int) -> AVMState:
         return self.fitted(super().with_room(state, capacity))
@@ -225,26 +214,18 @@ class AVM(RegularisedRisk):
             if window.shape[1] > 0:
                 mean = np.hstack([(1.0 - weight) * means(state, w), weight * means(other, w)])
                 rounds = int(merged.t) - int(merged.start[w])
-                window[:, :n] = merged.f.coef[:, :n] * merged.harmonic[w] - rounds * mean
+                window[:, :n] = window_of(merged.f, mean, merged.harmonic[w], rounds)
         norm = np.zeros(())
-        if record.projects and n > 0:
+        if record.ball > 0.0 and n > 0:
             b = merged.f.coef[:, :n].astype(np.float64)
             norm = np.array((b @ gram_matrix(self.kernel, merged.f) * b).sum())
         return merged._replace(norm=norm, largest=np.maximum(state.largest, other.largest))
 
 
-def resized(window: np.ndarray, n_outputs: int, room: int) -> np.ndarray:
-    """The window with zeros for what is new."""
-    larger = np.zeros((n_outputs, room), window.dtype)
-    larger[: window.shape[0], : window.shape[1]] = window
-    return larger
-
-
 def means(state: AVMState, window: int) -> np.ndarray:
     """(K, n) lambda times the coefficients of a window's mean."""
-    n, w = int(state.f.size), (state.older, state.younger)[window]
-    total = state.f.coef[:, :n].astype(np.float64) * state.harmonic[window] - w[:, :n]
-    return np.asarray(total / max(1, int(state.t) - int(state.start[window])))
+    rounds = int(state.t) - int(state.start[window])
+    return mean_of(state.f, (state.older, state.younger)[window], state.harmonic[window], rounds)
 
 
 def surely_inside(kernel: Kernel, radius: float, dtype: Any) -> float:
@@ -265,13 +246,12 @@ def surely_inside(kernel: Kernel, radius: float, dtype: Any) -> float:
 @evaluate.register(AVMRecord)
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
-    n, t = state.f.size[()], state.t[()]
+    t = state.t[()]
     for k in range(scores.shape[0]):
         scratch.current[k] = scores[k]
         if record.output != LAST and t > 0:
-            w = dot(state.older[k, :n], scratch.row.values[:n]) / record.risk.regularization
-            tau = tau_of(record.risk, state.t)
-            scores[k] = (state.harmonic[0] * tau * scores[k] - w) / (t - state.start[0])
+            h, rounds = state.harmonic[0], t - state.start[0]
+            scores[k] = show_mean(record.risk, state, state.older, h, rounds, scratch.row, k, scores[k])
 
 
 @step.register(AVMRecord)
@@ -289,7 +269,7 @@ def _(record, state, scratch, x, target, weight, scores):
         leave_out(state, scratch)
     if length > 0.0 or (near and not surely_covered(record, f, scratch)):
         i = cell_of(record, state, x, scratch) if near else n
-        if record.projects != 0 and length > 0.0:
+        if record.ball > 0.0 and length > 0.0:
             count_norm(record, state, scratch, i, x, length)
         if i == n:
             expansion.add(record.risk.kernel, f, x, 0.0, g, scratch.row)
@@ -299,7 +279,7 @@ def _(record, state, scratch, x, target, weight, scores):
         if length > 0.0:
             for k in range(g.shape[0]):
                 change(record, state, k, i, -length * g[k])
-        if record.projects != 0 and length > 0.0:
+        if record.ball > 0.0 and length > 0.0:
             state.largest[()] = max(state.largest[()], abs(target))
             project(record, state)
     if record.output != LAST:
@@ -317,28 +297,20 @@ def approximates(record, state):
 
 @inlined
 def halve(state):
-    """Let what goes with b follow b / 2: (b / 2) h - (w - (b / 2) h) is b h - w. Requires: b is halved."""
-    n, f = state.f.size[()], state.f
+    """Let what goes with b follow b / 2. Requires: b is halved."""
     state.norm[()] *= 0.25
-    for k in range(state.older.shape[0]):
-        for i in range(min(n, state.older.shape[1])):
-            state.older[k, i] -= f.coef[k, i] * state.harmonic[0]
-        for i in range(min(n, state.younger.shape[1])):
-            state.younger[k, i] -= f.coef[k, i] * state.harmonic[1]
+    note_halving(state.f, state.older, state.harmonic[0])
+    note_halving(state.f, state.younger, state.harmonic[1])
 
 
 @inlined
 def change(record, state, k, i, e):
-    """b_i += e, in this round and all later ones.
-
-    With h = sum 1/tau_s over a window's rounds, lambda times the sum of its f_s is sum_i (b_i h - w_i) k(c_i, .), where
-    a change adds e h to w_i, h before the round: O(1) a round, whatever the length of the window.
-    """
+    """b_i += e."""
     state.f.coef[k, i] += e
     if record.output != LAST:
-        state.older[k, i] += e * state.harmonic[0]
+        note_change(state.older, state.harmonic[0], k, i, e)
     if i < state.younger.shape[1]:
-        state.younger[k, i] += e * state.harmonic[1]
+        note_change(state.younger, state.harmonic[1], k, i, e)
 
 
 @inlined
@@ -388,7 +360,7 @@ def project(record, state):
     """Scale f down to the ball when it is outside."""
     f, regularization = state.f, record.risk.regularization
     # The radius, in units of b.
-    border = state.largest[()] * math.sqrt(regularization) * tau_of(record.risk, state.t)
+    border = state.largest[()] * math.sqrt(record.ball * regularization) * tau_of(record.risk, state.t)
     if state.norm[()] > border * border:
         factor = border / math.sqrt(state.norm[()])
         for k in range(f.coef.shape[0]):

@@ -8,8 +8,10 @@ Lu, Hoi, Wang, Zhao, Liu: Large Scale Online Kernel Learning (2016), Alg. 1 (bin
 Remarks. The paper's z is not normalised: ||z||^2 = D, so a good step size falls with D. With normalize=True (the
 default) z is divided by sqrt(D): z'z estimates the kernel and one step size serves every D and OGD alike. That is the
 same as the paper's z with eta / D, and this is how it is computed. The paper's settings (eta 0.002, D = 400) need
-normalize=False. The paper interleaves sines and cosines; here the sines come first. Frequencies are a function of
-(seed, feature, component): a feature that appears late gets the numbers it would have had from the start.
+normalize=False. The loss of Alg. 5 is r^2, and its threshold is on that: loss=Squared(half=False); ours is r^2 / 2, and
+2 eta and epsilon / 2 give the same model. The paper interleaves sines and cosines; here the sines come first.
+Frequencies are a function of (seed, feature, component): a feature that appears late gets the numbers it would have had
+from the start.
 map="structured" takes the frequencies from products of Hadamard matrices and random signs (`structured`) instead of
 independent draws: for 256 features or more many times faster, and a map of a few kilobytes.
 map="binning" takes random boxes instead of waves (`lifts.binning`), for the Laplacian kernel: z has n_components ones

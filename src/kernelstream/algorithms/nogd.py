@@ -12,7 +12,8 @@ and phase 2 is gradient descent on w.
 
 Remarks. Eigenvalues below B * machine epsilon * the largest, and negative ones (a kernel that is not positive
 definite), are left out: their features would be noise divided by nearly zero. The eigen-decomposition is float64
-always. The hand-over happens between two rows, so the block size has no effect. LSOKL: k = 0.2 B, eta = 0.2.
+always. The hand-over happens between two rows, so the block size has no effect. LSOKL: k = 0.2 B, eta = 0.2; the loss
+of Alg. 6 is Squared(half=False), see FOGD.
 
 Symbols: B budget, k rank, eta learning_rate, lambda regularization, epsilon threshold, alpha f.coef, w weights.
 """

@@ -1,37 +1,47 @@
-"""NORMA: naive online regularised risk minimisation, with a margin or a tube that tunes itself.
+"""NORMA: naive online regularised risk minimisation, with any loss, or with a border that tunes itself.
 
 Kivinen, Smola, Williamson: Online Learning with Kernels (2004), sec. III to V.
 
-    f <- (1 - eta lambda) f, then
-    classification: if m < rho add eta u k(x, .) and rho <- rho - eta (1 - nu), else rho <- rho + eta nu
-    regression: if |r| > epsilon add eta sign(r) k(x, .) and epsilon <- epsilon + eta (1 - nu), else epsilon <-
-        epsilon - eta nu
+    f <- (1 - eta lambda) f - eta l'(f(x), y) k(x, .), with a loss l that is named; else f <- (1 - eta lambda) f, then
+
+    margin       classes: if m < rho add eta u k(x, .) and rho <- rho - eta (1 - nu), else rho <- rho + eta nu
+    tube         regression: if |r| > epsilon add eta sign(r) k(x, .) and epsilon <- epsilon + eta (1 - nu), else
+                 epsilon <- epsilon - eta nu
+    novelty      whatever the label: if f(x) < rho add eta k(x, .) and rho <- rho - eta (1 - nu), else rho <- rho +
+                 eta nu; what is shown is f(x) - rho, which is negative for what is new
 
 With a budget only the newest terms are kept (the paper's truncation); without one the dictionary grows.
 
-Remarks. Both rules are one: a loss (-m, or |r|) above a border (-rho, or epsilon) adds a term and raises the border.
-The first rho is `margin`, the first epsilon `epsilon`. nu is the share of rows that become terms in the long run.
-LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as multiplier sum_i b_i k(s_i, .), so that a round costs no pass
-over the coefficients.
+Remarks. The three rules are one: a loss (-m, |r|, -f) above a border (-rho, epsilon, -rho) adds a term and raises the
+border. The first rho of a margin is `margin`, that of novelty 0 (f and rho are then in units of eta, and eta lambda
+alone counts), the first epsilon `epsilon`. nu is the share of rows that become terms in the long run. A sample weight
+multiplies the term and the move of the border. LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as multiplier
+sum_i b_i k(s_i, .), so that a round costs no pass over the coefficients.
 
 Symbols: eta learning_rate, lambda regularization, tau budget, b coef of f.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..engine import Shape, evaluate, step
 from ..engine.state import Limits
 from ..kernels import KernelRecord
-from ..losses import LossRecord, any_slope, as_loss, slope, too_long
+from ..losses import BORDERED, Loss, LossRecord, Margin, Novelty, Tube, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.expansion import Expansion
+from ..numerics.rows import Sample
 from ..parameters import at_least, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm, ask_for_room
+
+DEFAULT_LOSS = {BINARY: "margin", MULTICLASS: "margin", REGRESSION: "tube"}
+
+# What is compared: the loss with nothing; with the border; with the border, which is in the scores already.
+NOTHING, BORDER, SHOWN = range(3)
 
 # A multiplier below this is multiplied into the coefficients: those that come are divided by it.
 SMALLEST = 2.0**-20
@@ -40,6 +50,7 @@ SMALLEST = 2.0**-20
 class NORMARecord(NamedTuple):
     kernel: KernelRecord
     loss: LossRecord
+    compared: int
     learning_rate: float
     regularization: float
     nu: float
@@ -57,14 +68,17 @@ class NORMAState(NamedTuple):
 
 @dataclass
 class NORMA(ExpansionAlgorithm):
-    """learning_rate: eta, the length of a step.
+    """loss: a name, a loss, or one of the rules whose border tunes itself: "margin", "tube", "novelty" (of two classes,
+        the second is what is usual). "auto" is the margin for classes and the tube for regression.
+    learning_rate: eta, the length of a step.
     regularization: lambda, which shrinks the model by 1 - learning_rate * lambda each round.
-    nu: the share of rows that become terms in the long run.
+    nu: the share of rows that become terms in the long run; it, margin and epsilon belong to the rules with a border.
     margin: the first rho, below which a margin asks for a step (classification).
     epsilon: the first width of the tube within which residuals are no errors (regression).
     budget: how many of the newest terms are kept; None keeps all.
     """
 
+    loss: str | Loss = "auto"
     learning_rate: float = 0.3
     regularization: float = 1e-4
     nu: float = 0.4
@@ -80,6 +94,8 @@ class NORMA(ExpansionAlgorithm):
 
     def check(self) -> None:
         super().check()
+        if self.loss != "auto":
+            as_loss(self.loss)
         positive(learning_rate=self.learning_rate)
         at_least(0.0, regularization=self.regularization, margin=self.margin, epsilon=self.epsilon, nu=self.nu)
         if self.nu > 1.0:
@@ -96,15 +112,32 @@ class NORMA(ExpansionAlgorithm):
     def capacity(self) -> int | None:
         return self.budget
 
+    @property
+    def tunes_a_border(self) -> bool:
+        return self.loss == "auto" or isinstance(as_loss(self.loss), tuple(BORDERED.values()))
+
     def losses(self, task: str) -> tuple[str, ...]:
-        return ("absolute",) if task == REGRESSION else ("margin",)
+        own = [name for name, loss in BORDERED.items() if task in loss.tasks]
+        return (*own, *loss_names(task, ""))
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        return replace(settled, loss=DEFAULT_LOSS[task]) if self.loss == "auto" else settled
 
     def lower(self, task: str, dtype: Any) -> NORMARecord:
-        loss = as_loss(self.losses(task)[0]).lower(task, dtype)
+        """Requires: a settled spec."""
+        loss = as_loss(self.loss)
+        compared = (SHOWN if isinstance(loss, Novelty) else BORDER) if self.tunes_a_border else NOTHING
         border = self.epsilon if task == REGRESSION else -self.margin
-        rate, shrinkage = float(self.learning_rate), float(self.regularization)
         return NORMARecord(
-            self.kernel.lower(dtype), loss, rate, shrinkage, float(self.nu), float(border), int(self.budget is not None)
+            self.kernel.lower(dtype),
+            loss.lower(task, dtype),
+            compared,
+            float(self.learning_rate),
+            float(self.regularization),
+            float(self.nu),
+            float(border),
+            int(self.budget is not None),
         )
 
     def init(self, shape: Shape) -> NORMAState:
@@ -117,6 +150,16 @@ class NORMA(ExpansionAlgorithm):
     def written_out(self, state: NORMAState) -> NORMAState:
         return state._replace(f=state.f._replace(coef=state.f.coef * state.multiplier), multiplier=np.ones(()))
 
+    def attributes(self, state: NORMAState) -> dict[str, Any]:
+        """rho, or epsilon: where the border is."""
+        found, raised = super().attributes(state), float(state.raised)
+        loss = as_loss(self.loss)
+        if isinstance(loss, Tube):
+            return {**found, "epsilon": self.epsilon + raised}
+        if isinstance(loss, Margin):
+            return {**found, "rho": (0.0 if isinstance(loss, Novelty) else self.margin) - raised}
+        return found
+
     def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
         raised = (1.0 - weight) * state.raised + weight * other.raised
         merged: NORMAState = super().merge(record, state, other, weight)
@@ -128,14 +171,18 @@ def _(record, state, scratch, x, scores):
     expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
     for k in range(scores.shape[0]):
         scores[k] *= state.multiplier[()]
+        if record.compared == SHOWN:
+            scores[k] += state.raised[()]
 
 
 @step.register(NORMARecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     f, eta = state.f, record.learning_rate
-    value = slope(record.loss, target, scores, g)
-    excess = value - (record.first_border + state.raised[()])
+    usual = 1.0 if record.compared == SHOWN else target
+    excess = slope(record.loss, usual, scores, g)
+    if record.compared == BORDER:
+        excess -= record.first_border + state.raised[()]
     if too_long(g, eta * weight / SMALLEST):
         return np.nan
     state.t[()] += 1
@@ -145,10 +192,11 @@ def _(record, state, scratch, x, target, weight, scores):
     if state.multiplier[()] < SMALLEST:
         expansion.shrink(f, state.multiplier[()])
         state.multiplier[()] = 1.0
-    if excess <= 0.0:
-        state.raised[()] -= eta * record.nu
-        return 0.0
-    state.raised[()] += eta * (1.0 - record.nu)
+    if record.compared != NOTHING:
+        if excess <= 0.0:
+            state.raised[()] -= weight * (eta * record.nu)
+            return 0.0
+        state.raised[()] += weight * (eta * (1.0 - record.nu))
     n = f.size[()]
     if any_slope(g):
         slot = oldest_slot(state.oldest, n) if record.truncates == 1 and expansion.full(f) else n

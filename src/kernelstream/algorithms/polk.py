@@ -11,33 +11,35 @@ Koppel, Warnell, Stump, Ribeiro: Parsimonious Online Learning with Kernels via S
     random       points are drawn and go, up to the first that does not fit                             (Remark 6)
 
 Remarks. By Pythagoras a removal adds ||a_j||^2 / (G^-1)_jj to the squared distance, a the coefficients of P f~ and G
-the Gram matrix of the points that are left. Its factor and the diagonal of its inverse are kept: O(M^2) a removal or
-an addition. Within a batch, scores are those of f before it. Rows without a slope are left out: KOMP would remove them
-first, at no cost. A batch without any slope shrinks f and prunes nothing (Alg. 2 by the letter would spend epsilon on
-forgetting). t counts batches. K scales eta_t^2 too; (29) has K = 1. With (33), lambda ||f||^2, the paper's lambda is
-half of ours. A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added
-through its coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An
-epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the
-next step prunes.
+the Gram matrix of the points that are left. Its factor and the diagonal of its inverse are kept: O(M^2) a removal or an
+addition. Within a batch, scores are those of f before it. Rows without a slope are left out: KOMP would remove them
+first, at no cost. A batch without any slope shrinks f and, as Alg. 2 prints, prunes; idle="keep" keeps the points. t
+counts batches. K scales eta_t^2 too; (29) has K = 1. epsilon is in units of f: by default K is 0.3 times the size of a
+slope, which is 1 for classes and bounded slopes and the deviation of the first targets for the squared loss (Huber's is
+at most delta). With (33), lambda ||f||^2, the paper's lambda is half of ours. A row whose squared residual is rounding
+(`_dictionary`; more where its coordinates are large) is added through its coordinates and epsilon does not see it: in
+float32, an epsilon below 0.005 eta asks for float64. An epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first
+step adds: nothing is ever learned. After a merge, the next step prunes.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..engine import Shape, step
 from ..engine.state import Limits, copied, prefixed
 from ..kernels import KernelRecord
-from ..losses import slope, too_long
+from ..losses import Huber, Squared, as_loss, slope, too_long
 from ..numerics import expansion, rng
 from ..numerics.budgets import add_along, random_slot
 from ..numerics.compile import compiled
 from ..numerics.expansion import Expansion
 from ..numerics.gram import factor
+from ..numerics.rows import Sample
 from ..parameters import at_least, one_of, whole
 from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
@@ -46,6 +48,10 @@ from ._dictionary import DictionaryAlgorithm, add_counted, cheapest_slot, find_c
 from ._expansion import FIRST_CAPACITY, ask_for_room, expansion_record, room_in_file
 
 PRUNING = ("komp", "random")
+IDLE = ("prune", "keep")
+
+# K by default, for slopes of about 1.
+PARSIMONY = 0.3
 
 # The squared residual ||k(x, .) - sum_i c_i k(s_i, .)||^2 has terms of up to (1 + sum |c_i|)^2 k(x, x), each of them
 # rounded.
@@ -59,6 +65,7 @@ class POLKRecord(NamedTuple):
     parsimony: float
     batch_size: int
     random: int
+    keeps: int  # 1: a batch without a slope prunes nothing
 
 
 class POLKState(NamedTuple):
@@ -75,14 +82,16 @@ class POLKState(NamedTuple):
 @dataclass
 class POLK(Descent, DictionaryAlgorithm):
     """parsimony: K, larger for fewer points; with 0 and batches of one row this is OGD. Lower it with long steps.
-
+        "auto" is 0.3, and 0.3 times the deviation of the targets for the squared loss.
     batch_size: rows whose slopes are averaged into a step.
     pruning: "komp" removes the best point, "random" any.
+    idle: "prune" or "keep" the points where no row of a batch has a slope.
     """
 
-    parsimony: float = 0.3
+    parsimony: float | str = "auto"
     batch_size: int = 1
     pruning: str = "komp"
+    idle: str = "prune"
 
     name: ClassVar[str] = "polk"
     paper: ClassVar[str] = "Koppel et al. 2019"
@@ -99,14 +108,35 @@ class POLK(Descent, DictionaryAlgorithm):
 
     def check(self) -> None:
         super().check()
-        at_least(0.0, parsimony=self.parsimony)
+        if self.parsimony != "auto":
+            at_least(0.0, parsimony=self.parsimony)
         whole(1, batch_size=self.batch_size)
         one_of(PRUNING, pruning=self.pruning)
+        one_of(IDLE, idle=self.idle)
+
+    @property
+    def depends_on_data(self) -> bool:
+        in_units = self.loss == "auto" or isinstance(as_loss(self.loss), Squared | Huber)
+        return super().depends_on_data or (self.parsimony == "auto" and in_units)
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        if self.parsimony != "auto":
+            return settled
+        loss = as_loss(settled.loss)
+        size = sample.spread * loss.curvature if isinstance(loss, Squared) else 1.0
+        size = min(sample.spread, loss.delta) if isinstance(loss, Huber) else size
+        return replace(settled, parsimony=PARSIMONY * size)
 
     def lower(self, task: str, dtype: Any) -> POLKRecord:
-        descent = self.descent(task, dtype)
-        random = int(self.pruning == "random")
-        return POLKRecord(self.kernel.lower(dtype), descent, float(self.parsimony), int(self.batch_size), random)
+        return POLKRecord(
+            self.kernel.lower(dtype),
+            self.descent(task, dtype),
+            float(self.parsimony),
+            int(self.batch_size),
+            int(self.pruning == "random"),
+            int(self.idle == "keep"),
+        )
 
     @property
     def first_capacity(self) -> int:
@@ -220,6 +250,7 @@ def close_batch(record, state, scratch):
         expansion.shrink(state.f, 1.0 - eta * descent.regularization)
     if pending.size[()] > 0:
         take_in(record.kernel, state, pending, eta / state.position[()], scratch)
+    if pending.size[()] > 0 or record.keeps == 0:
         power = 1.5 if descent.schedule.power == 0.0 else 2.0
         prune(state, record.parsimony * eta**power, record.random, scratch)
     pending.size[()] = 0

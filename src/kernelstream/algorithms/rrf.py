@@ -9,13 +9,15 @@ Nguyen, Le, Bui, Phung: Large-scale Online Kernel Learning with Random Feature R
 Remarks. The kernel gives the start: e are its frequencies and every width s_a starts at 1, so that the model is one of
 k(s * x, s * x'), for the Gaussian exp(-gamma sum_a s_a^2 (x_a - x_a')^2). The authors' e are standard normal and their
 widths start at 1: Gaussian(gamma=0.5). W starts at 0 as in Alg. 1 (the authors' program starts at 0.01 times normal
-draws): the widths begin to move in the second round. Both gradients are taken at the model that predicted. Of the
-objective's terms only the loss depends on the widths; lambda does not shrink them.
+draws): the widths begin to move in the second round. Both gradients are taken at the model that predicted; by the
+letter of lines 13 and 14 the widths move after W, along the loss at the W that is new, the same z and the widths that
+predicted (as_printed). Of the objective's terms only the loss depends on the widths; lambda does not shrink them.
 normalize is FOGD's: the default z / sqrt(D) is computed as eta / D. The scores as a function of the widths are the same
 either way, and so is rho. The paper's settings (eta 0.003, rho 0.0001, D = 100) need normalize=False.
 The gradient of a log-width grows with the features' values and the targets, without a bound: rare rows would throw the
 widths far off. It is cut off at width_clip (1: a round moves a log-width by rho at most; inf: never, as in the paper),
-and a width stays within a factor of WIDEST of its start: the widths are finite whatever the data.
+and a width stays within a factor of WIDEST of its start: the widths are finite whatever the data. The paper has neither
+limit, nor has as_printed: a model may diverge, which stops it with an error.
 The scores are not linear in the widths: learners merge when their widths are equal (width_learning_rate=0), else not.
 
 Symbols: D n_components, eta learning_rate, rho width_learning_rate, lambda regularization, epsilon threshold,
@@ -30,6 +32,7 @@ import numpy as np
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import Limits
 from ..kernels import SHIFT_INVARIANT, Need
+from ..losses import slope
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.elementary import exp
 from ..numerics.expansion import dot
@@ -41,7 +44,7 @@ from ..numerics.rows import Sample
 from ..parameters import at_least, positive, whole
 from ..schedules import Schedule, ScheduleRecord, step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._descent import Descent, DescentRecord, take_slope
+from ._descent import Descent, DescentRecord, moves, take_slope
 from ._features import FeatureAlgorithm
 
 # Frequencies to the thousandfold, with features of 1e15 and the rarest Cauchy draw (1e15), still fit float32.
@@ -57,7 +60,9 @@ class RRFRecord(NamedTuple):
     descent: DescentRecord
     widths: ScheduleRecord
     clip: float
+    widest: float  # how many times its start a width may be
     square: float  # 1 / ||z||^2 when normalised, else 1
+    as_printed: int
 
 
 class RRFState(NamedTuple):
@@ -73,6 +78,7 @@ class RRFScratch(NamedTuple):
     factors: np.ndarray  # (d,) float64, what the widths of the row are multiplied by
     projected: np.ndarray  # (1, D), then the loss's gradient with respect to it
     z: np.ndarray  # (1, 2D)
+    again: np.ndarray  # (K,) scores of the new weights
 
 
 @dataclass
@@ -82,6 +88,8 @@ class RRF(Descent, FeatureAlgorithm):
     width_learning_rate: of the log-widths: a number, a schedule, or "auto" (0.001; 0.003 for many classes). With 0 the
     widths stay, and RRF is FOGD.
     width_clip: where the gradient of a log-width is cut off.
+    as_printed: Algorithm 1 to the letter: the widths move after the weights, along the loss at the new ones, and
+    nothing is cut off.
     n_components: D, how many frequencies are drawn; each gives a sine and a cosine.
     normalize: divide z by sqrt(n_components).
     """
@@ -90,6 +98,7 @@ class RRF(Descent, FeatureAlgorithm):
     width_clip: float = 1.0
     n_components: int = 400
     normalize: bool = True
+    as_printed: bool = False
 
     name: ClassVar[str] = "rrf"
     paper: ClassVar[str] = "Nguyen et al. 2017"
@@ -113,8 +122,15 @@ class RRF(Descent, FeatureAlgorithm):
     def lower(self, task: str, dtype: Any) -> RRFRecord:
         rate = self.width_learning_rate
         widths = rate.lower() if isinstance(rate, Schedule) else ScheduleRecord(float(rate), 0.0)
+        clip = np.inf if self.as_printed else float(self.width_clip)
         square = 1.0 / self.n_components if self.normalize else 1.0
-        return RRFRecord(SINCOS.address(dtype), self.descent(task, dtype), widths, float(self.width_clip), square)
+        descent, printed = self.descent(task, dtype), int(self.as_printed)
+        return RRFRecord(SINCOS.address(dtype), descent, widths, clip, self.widest, square, printed)
+
+    @property
+    def widest(self) -> float:
+        """How many times its start a width may be."""
+        return np.inf if self.as_printed else WIDEST
 
     @property
     def lift(self) -> Lift:
@@ -127,8 +143,8 @@ class RRF(Descent, FeatureAlgorithm):
     def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
         D, dtype = self.n_components, shape.dtype
         shared = common(shape.width, shape.n_outputs, dtype)
-        scaled, factors = np.zeros(shape.width, dtype), np.zeros(shape.width)
-        return RRFScratch(shared, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype))
+        scaled, factors, again = np.zeros(shape.width, dtype), np.zeros(shape.width), np.zeros(shape.n_outputs, dtype)
+        return RRFScratch(shared, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype), again)
 
     def lifts_ahead(self, state: RRFState) -> bool:
         return False  # a row's features depend on the widths, which every row may change
@@ -139,7 +155,7 @@ class RRF(Descent, FeatureAlgorithm):
         return super().grow(state, shape)._replace(widths=widths)
 
     def limits(self, state: RRFState) -> Limits:
-        return {**super().limits(state), "widths": (1.0 / WIDEST, WIDEST)}
+        return {**super().limits(state), "widths": (1.0 / self.widest, self.widest)}
 
     def attributes(self, state: RRFState) -> dict[str, Any]:
         return {"widths": state.widths.copy()}
@@ -180,8 +196,13 @@ def slope_of_projection(weights, g, z, v):
 
 
 @inlined
-def descend_widths(widths, rate, weight, clip, x, scaled, frequencies, v, factors):
-    """log s_a = log s_a - rate * weight * s_a x_a <e_a, v>, within the limits; `factors` is scratch."""
+def descend_widths(record, state, scratch, x, weight):
+    """log s_a = log s_a - rate * weight * s_a x_a <e_a, v>, within the limits, v the slope of the loss that is in
+    `common.slope` with respect to the projection.
+    """
+    v, widths, scaled, factors = scratch.projected[0], state.widths, scratch.scaled, scratch.factors
+    frequencies, clip, rate = state.map.frequencies, record.clip, step_size(record.widths, state.t[()])
+    slope_of_projection(state.weights, scratch.common.slope, scratch.z[0], v)
     n = x.indices.shape[0]
     for p in range(n):
         gradient = 0.0
@@ -195,21 +216,22 @@ def descend_widths(widths, rate, weight, clip, x, scaled, frequencies, v, factor
         factors[p] = factor if bounded != 0.0 else 1.0  # an endless rate times 0 would be NaN
     for p in range(n):
         a = x.indices[p]
-        widths[a] = min(max(widths[a] * factors[p], 1.0 / WIDEST), WIDEST)
+        widths[a] = min(max(widths[a] * factors[p], 1.0 / record.widest), record.widest)
 
 
 @step.register(RRFRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g, z, v = scratch.common.slope, scratch.z[0], scratch.projected[0]
+    g, z = scratch.common.slope, scratch.z[0]
     loss, eta, move = take_slope(record.descent, state.t, g, target, weight, scores)
-    if move > 0.0 and record.widths.rate > 0.0:
-        slope_of_projection(state.weights, g, z, v)
-        rate = step_size(record.widths, state.t[()])
-        descend_widths(
-            state.widths, rate, weight, record.clip, x, scratch.scaled, state.map.frequencies, v, scratch.factors
-        )
+    learns_widths = record.widths.rate > 0.0 and weight > 0.0 and not np.isnan(loss)
+    if learns_widths and record.as_printed == 0 and move > 0.0:
+        descend_widths(record, state, scratch, x, weight)
     if record.descent.regularization > 0.0:
         shrink(state.weights, 1.0 - eta * record.descent.regularization)
     if move > 0.0:
         descend(state.weights, move * record.square, g, z)
+    if learns_widths and record.as_printed == 1:
+        evaluate_linear(state.weights, z, scratch.again)
+        if moves(record.descent, slope(record.descent.loss, target, scratch.again, g), g):
+            descend_widths(record, state, scratch, x, weight)
     return loss

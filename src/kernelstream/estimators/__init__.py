@@ -1,7 +1,8 @@
-"""The scikit-learn face: a classifier, a regressor, and transformers of the engine's parts."""
+"""The scikit-learn face: a classifier, a regressor, a detector of outliers, and transformers of the engine's parts."""
 
 from .classifier import OnlineKernelClassifier
 from .files import load_estimator
+from .outlier import OnlineKernelOutlier
 from .regressor import OnlineKernelRegressor
 from .transformers import FourierFeatures, NystromFeatures, OnlineScaler, StructuredFeatures
 
@@ -9,6 +10,7 @@ __all__ = [
     "FourierFeatures",
     "NystromFeatures",
     "OnlineKernelClassifier",
+    "OnlineKernelOutlier",
     "OnlineKernelRegressor",
     "OnlineScaler",
     "StructuredFeatures",

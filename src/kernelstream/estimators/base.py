@@ -1,4 +1,4 @@
-"""What both estimators are: parameters, what a fitted one shows, learning, merging, files.
+"""What the estimators are: parameters, what a fitted one shows, learning, merging, files.
 
 `fit` starts afresh, `partial_fit` goes on, `predict_learn` predicts each row before learning from it. However a stream
 is cut into calls, the model is the same.
@@ -41,7 +41,7 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         threads: int | None = None,
         **parameters: Any,
     ):
-        self.algorithm = changed(algorithm, parameters) if parameters else algorithm
+        self.algorithm = changed(self._spec(algorithm), parameters) if parameters else algorithm
         self.epochs = epochs
         self.random_state = random_state
         self.dtype = dtype
@@ -57,8 +57,12 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         if any(name not in own for name in params):
             flat = {name: value for name, value in params.items() if name.partition("__")[0] not in own}
             nested = {name: value for name, value in params.items() if name not in flat}
-            params = {**nested, "algorithm": changed(params.get("algorithm", self.algorithm), flat)}
+            params = {**nested, "algorithm": changed(self._spec(params.get("algorithm", self.algorithm)), flat)}
         return super().set_params(**params)
+
+    def _spec(self, algorithm: str | Algorithm) -> Algorithm:
+        """What `algorithm` stands for."""
+        return as_algorithm(algorithm)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -105,7 +109,7 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             scaling = fitted(scaling, [as_matrix(rows)])
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return Learner(
-            as_algorithm(self.algorithm),
+            self._spec(self.algorithm),
             task,
             seed=seed,
             dtype=self.dtype,

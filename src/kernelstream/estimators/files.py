@@ -8,12 +8,17 @@ from ..engine.inputs import METRICS, NONE, ONLINE
 from ..learner import Learner
 from ..tasks import Classification
 from .classifier import OnlineKernelClassifier
+from .outlier import OnlineKernelOutlier, finds_outliers
 from .regressor import OnlineKernelRegressor
 from .side_by_side import SideBySide
 
+Estimator = OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier
 
-def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor:
-    """The estimator that a model file holds: a classifier or a regressor, as its task is."""
+
+def load_estimator(path: str | os.PathLike[str]) -> Estimator:
+    """The estimator that a model file holds: one that finds outliers where its loss does, else a classifier or a
+    regressor, as its task is.
+    """
     header, arrays = files.read(path)
     try:
         model: Any = (SideBySide if "targets" in header else Learner).from_parts(header, arrays)
@@ -22,7 +27,7 @@ def load_estimator(path: str | os.PathLike[str]) -> OnlineKernelClassifier | Onl
         raise files.damaged(path, error) from None
 
 
-def _estimator(model: Any, header: dict[str, Any]) -> OnlineKernelClassifier | OnlineKernelRegressor:
+def _estimator(model: Any, header: dict[str, Any]) -> Estimator:
     learner: Learner = model.learners[0] if isinstance(model, SideBySide) else model
     scaling: Any = header.get("estimator_scaling")
     if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
@@ -36,6 +41,8 @@ def _estimator(model: Any, header: dict[str, Any]) -> OnlineKernelClassifier | O
         "scaling": scaling,
         "threads": learner.threads,
     }
+    if finds_outliers(learner.algorithm):
+        return OnlineKernelOutlier(learner.algorithm, **common)._restore(learner, header)
     if isinstance(learner.task, Classification):
         given = header.get("class_weight")
         weight = dict(given) if isinstance(given, list) else given

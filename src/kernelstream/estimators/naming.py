@@ -3,7 +3,6 @@
 import copy
 from typing import Any
 
-from ..algorithms import as_algorithm
 from ..engine import Algorithm
 
 
@@ -17,9 +16,9 @@ def _place(spec: Algorithm, name: str) -> str:
     return name if name in mine else f"kernel__{name}"
 
 
-def changed(algorithm: str | Algorithm, parameters: dict[str, Any]) -> Algorithm:
+def changed(spec: Algorithm, parameters: dict[str, Any]) -> Algorithm:
     """The spec with parameters of its own, or of its kernel, by their own names."""
-    spec, rest = copy.deepcopy(as_algorithm(algorithm)), dict(parameters)
+    spec, rest = copy.deepcopy(spec), dict(parameters)
     if "kernel" in rest:
         spec.set_params(kernel=rest.pop("kernel"))
     return spec.set_params(**{_place(spec, name): value for name, value in rest.items()})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from ..algorithms import Auto
+from ..algorithms import NORMA, Auto
 from ..algorithms._mistakes import MistakeDriven
 from ..algorithms._risk import REGULARIZATION
 from ..kernels import MANHATTAN
@@ -45,8 +45,10 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     distance, squared, manhattan = _distances(X, seed)
     regression = task.name == REGRESSION
     unit = _spread(y) if regression else 1.0
+    loss = parameters.get("loss")
     # A residual's square has a slope that is in the target's unit already.
-    step = unit if not ("loss" in parameters and parameters["loss"] in ("auto", "squared")) else 1.0
+    step = unit if (spec.losses(task.name)[0] if loss == "auto" else loss) != "squared" else 1.0
+    step = step if parameters.get("loss.half", True) else 0.5 * step
     rules = {
         "learning_rate": Range(2**-7 * step, step) if regression else Range(2**-6, 2**4),
         "regularization": Range(1e-8, 1e-2, zero=0.5),
@@ -71,6 +73,8 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     idle = set() if regression else {"epsilon"}
     if isinstance(spec, Auto):
         idle.add("kernel.gamma")  # it finds a width itself
+    if isinstance(spec, NORMA) and not spec.tunes_a_border:
+        idle |= {"nu", "epsilon"}
     if isinstance(spec, MistakeDriven) and not regression:
         idle.add("learning_rate")  # it scales f and changes no prediction
     if "learning_rate.rate" in parameters:

@@ -23,6 +23,9 @@ from .examples import TASKS, adjusted, example_kernels
 # Parameters that are set, by name, so that a short stream reaches every phase of an algorithm.
 SMALL = {"budget": 20, "rank": 8, "n_components": 24, "coverage": 4.0, "size": "small"}
 
+# ... and those that rows would settle.
+FIXED = {"start": 2.0, "parsimony": 0.3}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -83,7 +86,7 @@ def cases(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | No
 def fixed(spec: Algorithm, loss: str) -> Algorithm:
     """The spec with a loss, and with nothing that rows settle."""
     chosen = adjusted(spec, loss=loss)
-    return adjusted(chosen, start=2.0) if chosen.depends_on_data else chosen
+    return adjusted(chosen, **FIXED) if chosen.depends_on_data else chosen
 
 
 def selection(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | None = None) -> list[Case]:

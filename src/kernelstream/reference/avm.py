@@ -11,7 +11,8 @@ from .kernels import matrix
 
 def learn(spec, loss, X, y, outputs, seed):
     lam, delta, d = spec.regularization, spec.coverage, X.shape[1]
-    l2 = isinstance(as_loss(spec.loss), Squared) and lam <= 1
+    named = as_loss(spec.loss)
+    c = (1 if named.half else 2) if isinstance(named, Squared) else 0  # of the l2 loss c r^2 / 2
     C, w, past, scores, y_max = np.zeros((0, d)), np.zeros((0, outputs)), [], [], 0.0
     core = np.zeros(0, bool)
     key, window = rng.key(seed), (0, 0)
@@ -27,10 +28,10 @@ def learn(spec, loss, X, y, outputs, seed):
             C, w, i, core = np.vstack([C, x]), np.vstack([w, np.zeros(outputs)]), len(C), np.append(core, Z)
         if g.any():
             w[i] -= g / (lam * tau)
-        if l2 and g.any():
+        if lam <= c and g.any():
             y_max = max(y_max, abs(yt))
             norm = np.sqrt(max(0.0, np.sum(w * (matrix(spec.kernel, C, C) @ w))))
-            w = w * min(1.0, y_max * lam**-0.5 / norm) if norm > 0 else w
+            w = w * min(1.0, y_max * (lam / c) ** -0.5 / norm) if norm > 0 else w
         past.append(w)
         if spec.output == "suffix" and spec.rounds is not None:
             if t == 1 + spec.rounds - max(1, round(spec.suffix * spec.rounds)):

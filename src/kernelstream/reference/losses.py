@@ -25,8 +25,8 @@ def phi(loss: L.Loss, m: float) -> tuple[float, float]:
             return (1 - m - tau / 2, -1.0) if m <= 1 - tau else ((1 - m) ** 2 / (2 * tau), (m - 1) / tau)
         case L.Logistic():
             return float(np.logaddexp(0, -m)), float(-np.exp(-np.logaddexp(0, m)))
-        case L.Squared():
-            return m**2 / 2, m
+        case L.Squared(half=half):
+            return (m**2 / 2, m) if half else (m**2, 2 * m)
         case L.Absolute():
             return abs(m), float(np.sign(m))
         case L.EpsilonInsensitive(epsilon=e):

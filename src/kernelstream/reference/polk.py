@@ -26,7 +26,7 @@ def learn(spec, loss, X, y, outputs, seed):
         w = (1 - eta * lam) * w
         for x, g in batch:
             D, w = include(spec.kernel, D, w, x, -eta / B * g)
-        if batch:
+        if batch or spec.idle == "prune":
             I, w, draws = komp(matrix(spec.kernel, D, D), w, eps, key if spec.pruning == "random" else None, draws)
             D = D[I]
         batch = []

@@ -16,10 +16,11 @@ def width_gradient(w, gamma, e, x, g):
 
 def learn(spec, loss, X, y, outputs, seed):
     schedule, lam, eps, D = as_schedule(spec.learning_rate), spec.regularization, spec.threshold, spec.n_components
-    rho, clip, own = spec.width_learning_rate, spec.width_clip, isinstance(spec.width_learning_rate, Schedule)
+    rho, own = spec.width_learning_rate, isinstance(spec.width_learning_rate, Schedule)
     e = spec.kernel.frequencies(seed, range(X.shape[1]), D)
-    gamma, w, scores = np.zeros(X.shape[1]), np.zeros((outputs, 2 * D)), []
+    gamma, w, scores, losses = np.zeros(X.shape[1]), np.zeros((outputs, 2 * D)), [], []
     scale = np.sqrt(D) if spec.normalize else 1.0
+    clip, widest = (np.inf, np.inf) if spec.as_printed else (spec.width_clip, RANGE)
     for t, (x, yt) in enumerate(zip(X, y, strict=True), start=1):
         eta = schedule.rate / t**schedule.power
         eta_gamma = rho.rate / t**rho.power if own else rho
@@ -28,9 +29,13 @@ def learn(spec, loss, X, y, outputs, seed):
         f = w @ z
         scores.append(f)
         value, g = loss(yt, f)
-        slope = width_gradient(w / scale, gamma, e, x, g)
-        w = (1 - eta * lam) * w
+        losses.append(value)
+        w_old, w = w, (1 - eta * lam) * w
         if value > eps or eps == 0:
-            w = w - eta * np.outer(g, z)
-            gamma = np.clip(gamma - eta_gamma * np.clip(slope, -clip, clip), -RANGE, RANGE)
-    return np.array(scores), 2 * D
+            w = w - eta * np.outer(g, z)  # line 13
+        if spec.as_printed:  # line 14 with the w of line 13
+            (value, g), w_old = loss(yt, w @ z), w
+        if value > eps or eps == 0:
+            slope = width_gradient(w_old / scale, gamma, e, x, g)
+            gamma = np.clip(gamma - eta_gamma * np.clip(slope, -clip, clip), -widest, widest)
+    return np.array(scores), 2 * D, losses

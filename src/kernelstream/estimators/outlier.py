@@ -1,0 +1,91 @@
+"""OnlineKernelOutlier: the scikit-learn face of novelty detection."""
+
+import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from ..algorithms import NORMA, as_algorithm
+from ..engine import Algorithm
+from ..engine.inputs import METRICS
+from ..learner import Learner
+from ..losses import Novelty, as_loss
+from ..tasks import Binary, Task
+from .base import OnlineKernelEstimator
+
+# What finds outliers by default: one row in ten, by the last ten thousand, of which one in ten is a term.
+DETECTOR = NORMA(loss="novelty", learning_rate=1.0, regularization=1e-4, nu=0.1, budget=1000)
+
+
+class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[misc]
+    """Online detection of outliers: rows that are unlike those that came before.
+
+    Parameters and attributes as of `OnlineKernelClassifier`, without those of classes. `algorithm` is NORMA, whose rule
+    for novelty needs no labels; ``OnlineKernelOutlier(nu=0.01)`` takes about one row of a hundred for an outlier.
+
+    Attributes
+    ----------
+    offset_ : the border; a row whose score is below it is an outlier
+    """
+
+    def _spec(self, algorithm: str | Algorithm) -> Algorithm:
+        spec = copy.deepcopy(DETECTOR) if algorithm == "auto" else as_algorithm(algorithm)
+        if isinstance(spec, NORMA) and spec.loss == "auto":
+            spec = replace(spec, loss="novelty")
+        if not finds_outliers(spec):
+            raise ValueError(
+                f"{spec.name} with loss={getattr(spec, 'loss', None)!r} does not find outliers. NORMA does: "
+                "OnlineKernelOutlier(NORMA(nu=0.05))."
+            )
+        return spec
+
+    def _begin(self, task: Task, rows: Any = None) -> Learner:
+        if isinstance(self.scaling, str) and self.scaling in METRICS:
+            raise ValueError(f"scaling={self.scaling!r} is learned from labels, and there are none; take 'online'.")
+        return super()._begin(task, rows)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the rows in their order, starting afresh; y does not count."""
+        X = self._rows(X, reset=True)
+        return self._fit(Binary([-1, 1]), X, np.ones(X.shape[0]), sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; y does not count."""
+        self.predict_learn(X, y, sample_weight)
+        return self
+
+    def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """1 or -1 for each row before learning from it; one pass that predicts and learns."""
+        first = not hasattr(self, "learner_")
+        learner = self._begin(Binary([-1, 1])) if first else self.learner_
+        X = self._rows(X, reset=first)
+        scores = learner.learn(X, learner.task.decode(np.ones((X.shape[0], 1))), sample_weight)
+        self.learner_ = learner
+        return _signs(scores)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """How far the score of each row is above the border, (n,): negative for an outlier."""
+        return self._fitted().scores(self._rows(X, reset=False))[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """f, (n,): large where rows were many."""
+        return self.decision_function(X).astype(np.float64) + self.offset_
+
+    @property
+    def offset_(self) -> float:
+        """rho, what `decision_function` subtracts from `score_samples`."""
+        return float(self._fitted().attributes["rho"])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for what is usual, -1 for an outlier."""
+        return _signs(self._fitted().scores(self._rows(X, reset=False)))
+
+
+def _signs(scores: np.ndarray) -> np.ndarray:
+    return np.where(scores[:, 0] >= 0.0, 1, -1)
+
+
+def finds_outliers(spec: Algorithm) -> bool:
+    return getattr(spec, "loss", "auto") != "auto" and isinstance(as_loss(spec.loss), Novelty)  # type: ignore[attr-defined]
