@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test lint check bench no-tuning fuzz soak reproduce clean
+.PHONY: demo test test-long lint check bench no-tuning fuzz soak reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
 
 test: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal
+
+# More cases of what `make test` tries, some twenty minutes.
+test-long: $(VENV)/.ready
+	$(RUN)/python -m pytest -n auto --dist worksteal -m long
 
 lint: $(VENV)/.ready
 	$(RUN)/ruff check .

@@ -1,4 +1,4 @@
-"""What all tests share: how Hypothesis searches, where the real data is, and whether threads are at work."""
+"""What all tests share: how Hypothesis searches, where the real data is, what is long, whether threads are at work."""
 
 import os
 
@@ -6,11 +6,13 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import threading
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from kernelstream import ALGORITHMS
 from kernelstream.engine import cores
 
 # The same examples on every run: a failure is a change of ours, never of the dice.
@@ -20,6 +22,46 @@ settings.load_profile("laws")
 ROOT = Path(__file__).parents[1]
 # Commands that tests start find the data sets where the tests do.
 os.environ.setdefault("KERNELSTREAM_DATA", str(ROOT.parent / "shared" / "data"))
+
+
+# What `make test` leaves to `make test-long`, as it takes minutes: more cases of what is tried otherwise too.
+LONG = (
+    "test_auto.py::test_learning_goes_on_from_a_file_bit_for_bit[[]multiclass*",
+    "test_auto.py::test_learning_goes_on_from_a_file_bit_for_bit[[]regression*",
+    "test_benchmarks.py::test_courses_of_learners_that_rescale_project_or_refit*",
+    "test_benchmarks.py::test_every_floor_runs*",
+    "test_benchmarks.py::test_floors_of_sparse_rows_run*",
+    "test_cli.py::test_the_demo_writes_where_it_is_told",
+    "test_compile.py::test_a_cache_whose_files_were_cut_short_is_made_anew",
+    "test_compile.py::test_an_algorithm_of_a_user_is_compiled_anew_when_it_changes_and_harms_nobody_else",
+    "test_compile.py::test_several_cold_processes_share_one_cache_without_harm",
+    "test_laws.py::test_an_exemption_is_of_a_law_that_does_not_hold*",
+    "test_merge.py::*[[]satimage*",
+    "test_merge.py::*[[]cpusmall*",
+    "test_reliability.py::test_what_was_learned_when_an_interrupt_comes_is_what_is_counted[[]ridge*",
+    "test_reproduce.py::test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes",
+    "test_ridge.py::test_a_million_rows*",
+    "test_risk.py::test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade",
+)
+# What it tries with one learner of each kind only; the laws are tried with all.
+SAMPLED = (
+    "test_evaluate.py::test_prequential_equals_a_plain_loop_over_rows*",
+    "test_four_rows.py::test_block_size_has_no_effect_on_images*",
+    "test_merge.py::test_the_merged_model_of_shards_is_no_worse_than_its_parts*",
+    "test_reliability.py::test_a_step_that_overflows_is_not_taken*",
+    "test_sparse_points.py::*",
+    "test_tune.py::*",
+)
+KINDS = ("ogd", "bsgd-m", "fogd", "nogd", "ridge")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        name = f"{item.path.name}::{item.name}"
+        given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in given)
+        if any(fnmatch(name, long) for long in LONG) or (other and any(fnmatch(name, some) for some in SAMPLED)):
+            item.add_marker("long")
 
 
 @pytest.fixture(scope="session")
