@@ -13,13 +13,13 @@ Koppel, Warnell, Stump, Ribeiro: Parsimonious Online Learning with Kernels via S
 Remarks. By Pythagoras a removal adds ||a_j||^2 / (G^-1)_jj to the squared distance, a the coefficients of P f~ and G
 the Gram matrix of the points that are left. Its factor and the diagonal of its inverse are kept: O(M^2) a removal or an
 addition. Within a batch, scores are those of f before it. Rows without a slope are left out: KOMP would remove them
-first, at no cost. A batch without any slope shrinks f and, as Alg. 2 prints, prunes; idle="keep" keeps the points. t
-counts batches. K scales eta_t^2 too; (29) has K = 1. epsilon is in units of f: by default K is 0.3 times the size of a
-slope, which is 1 for classes and bounded slopes and the deviation of the first targets for the squared loss (Huber's is
-at most delta). With (33), lambda ||f||^2, the paper's lambda is half of ours. A row whose squared residual is rounding
-(`_dictionary`; more where its coordinates are large) is added through its coordinates and epsilon does not see it: in
-float32, an epsilon below 0.005 eta asks for float64. An epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first
-step adds: nothing is ever learned. After a merge, the next step prunes.
+first, at no cost. A batch without any slope shrinks f and, as Alg. 2 prints, prunes (not where its last row has weight
+0); idle="keep" keeps the points. t counts batches. K scales eta_t^2 too; (29) has K = 1. epsilon is in units of f: by
+default K is 0.3 times the size of a slope, which is 1 for classes and bounded slopes and the deviation of the first
+targets for the squared loss (Huber's is at most delta). With (33), lambda ||f||^2, the paper's lambda is half of ours.
+A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added through its
+coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An epsilon above eta
+||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the next step prunes.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """
@@ -241,8 +241,8 @@ def prune(state, epsilon, random, scratch):
 
 
 @compiled
-def close_batch(record, state, scratch):
-    """Alg. 2: step along the batch's mean slope, then prune."""
+def close_batch(record, state, weight, scratch):
+    """Alg. 2: step along the batch's mean slope, then prune, but where nothing asks for it: a last row of weight 0."""
     state.t[()] += 1
     descent, pending = record.descent, state.pending
     eta = step_size(descent.schedule, state.t[()])
@@ -250,7 +250,7 @@ def close_batch(record, state, scratch):
         expansion.shrink(state.f, 1.0 - eta * descent.regularization)
     if pending.size[()] > 0:
         take_in(record.kernel, state, pending, eta / state.position[()], scratch)
-    if pending.size[()] > 0 or record.keeps == 0:
+    if pending.size[()] > 0 or (record.keeps == 0 and weight > 0.0):
         power = 1.5 if descent.schedule.power == 0.0 else 2.0
         prune(state, record.parsimony * eta**power, record.random, scratch)
     pending.size[()] = 0
@@ -269,6 +269,6 @@ def _(record, state, scratch, x, target, weight, scores):
     if weight > 0.0 and moves(record.descent, loss, g):
         expansion.store(record.kernel, state.pending, state.pending.size[()], x, -weight, g)
     if state.position[()] >= record.batch_size:
-        close_batch(record, state, scratch)
+        close_batch(record, state, weight, scratch)
         ask_for_room(state.f, state.pending.points.shape[1], scratch)
     return loss
