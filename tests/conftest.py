@@ -26,8 +26,11 @@ os.environ.setdefault("KERNELSTREAM_DATA", str(ROOT.parent / "shared" / "data"))
 
 # What `make test` leaves to `make test-long`, as it takes minutes: more cases of what is tried otherwise too.
 LONG = (
+    "test_auto.py::test_features_and_classes_may_come_later[[]700]",
+    "test_auto.py::test_features_and_classes_may_come_later[[]8292]",
     "test_auto.py::test_learning_goes_on_from_a_file_bit_for_bit[[]multiclass*",
     "test_auto.py::test_learning_goes_on_from_a_file_bit_for_bit[[]regression*",
+    "test_auto.py::test_what_was_said_when_rows_were_shown_is_worth_remembering",
     "test_benchmarks.py::test_courses_of_learners_that_rescale_project_or_refit*",
     "test_benchmarks.py::test_every_floor_runs*",
     "test_benchmarks.py::test_floors_of_sparse_rows_run*",
@@ -35,19 +38,27 @@ LONG = (
     "test_compile.py::test_a_cache_whose_files_were_cut_short_is_made_anew",
     "test_compile.py::test_an_algorithm_of_a_user_is_compiled_anew_when_it_changes_and_harms_nobody_else",
     "test_compile.py::test_several_cold_processes_share_one_cache_without_harm",
+    "test_evaluate.py::test_three_million_rows_take_little_memory_and_always_the_same*",
+    "test_formats.py::test_memory_is_bounded_over_two_hundred_thousand_rows",
     "test_laws.py::test_an_exemption_is_of_a_law_that_does_not_hold*",
+    "test_laws.py::test_law_with_sums_and_products_of_kernels[[]nogd*",
+    "test_laws.py::test_law_with_sums_and_products_of_kernels[[]polk*",
     "test_merge.py::*[[]satimage*",
     "test_merge.py::*[[]cpusmall*",
     "test_reliability.py::test_what_was_learned_when_an_interrupt_comes_is_what_is_counted[[]ridge*",
+    "test_report.py::test_the_demo_runs_every_learner_on_every_data_set",
     "test_reproduce.py::test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes",
     "test_ridge.py::test_a_million_rows*",
     "test_risk.py::test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade",
 )
 # What it tries with one learner of each kind only; the laws are tried with all.
 SAMPLED = (
+    "test_estimators.py::test_a_name_alone_gives_a_good_model*",
     "test_evaluate.py::test_prequential_equals_a_plain_loop_over_rows*",
     "test_four_rows.py::test_block_size_has_no_effect_on_images*",
+    "test_laws.py::test_the_budget_is_reached_in_the_cases_that_check_it*",
     "test_merge.py::test_the_merged_model_of_shards_is_no_worse_than_its_parts*",
+    "test_models.py::test_late_labels_give_the_numbers_of_a_plain_loop*",
     "test_reliability.py::test_a_step_that_overflows_is_not_taken*",
     "test_sparse_points.py::*",
     "test_tune.py::*",
