@@ -10,6 +10,7 @@ rounding of one may fall on its other side.
 
 from typing import Any
 
+from ..engine import Algorithm
 from ..learner import Learner
 from ..tasks import Classification
 from .graph import Graph, Tensor
@@ -33,7 +34,7 @@ def graph_of(model: Any, version: str) -> Any:
     if isinstance(first.task, Classification):
         write_classes(graph, first, first.task, x)
     else:
-        values = [in_the_targets_unit(one.inputs.targets, scored(one, x)).cast(one.dtype) for one in learners]
+        values = [valued(one, x) for one in learners]
         if several:
             graph.output("value", graph.joined(values, 1), len(values))
         else:
@@ -41,20 +42,26 @@ def graph_of(model: Any, version: str) -> Any:
     return graph.model(first.name, version, properties(first))
 
 
-def scored(learner: Learner, x: Tensor) -> Tensor:
-    """(rows, K) scores of rows as they come, as the model says them."""
+def valued(learner: Learner, x: Tensor) -> Tensor:
+    """(rows, 1) what a regression says of rows as they come."""
     with learner.reading() as (spec, state):
-        rows = scaled(learner.inputs.features, x, learner.width)
-        return scores_of(Model(spec, state, learner.task.name, learner.width), rows)
+        scores = scored(learner, spec, state, x)
+        return in_the_targets_unit(learner.inputs.targets, scores).cast(learner.dtype)
 
 
 def write_classes(graph: Graph, learner: Learner, task: Classification, x: Tensor) -> None:
-    scores = scored(learner, x)
-    graph.output("label", labels(task, scores))
     with learner.reading() as (spec, state):
+        scores = scored(learner, spec, state, x)
         chances = probabilities(learner, task, spec, state, scores)
+    graph.output("label", labels(task, scores))
     graph.output("probabilities", chances.cast(learner.dtype), len(task.classes))
     graph.output("scores", scores, task.n_outputs)
+
+
+def scored(learner: Learner, spec: Algorithm, state: Any, x: Tensor) -> Tensor:
+    """(rows, K) scores of rows as they come."""
+    rows = scaled(learner.inputs.features, x, learner.width)
+    return scores_of(Model(spec, state, learner.task.name, learner.width), rows)
 
 
 def properties(learner: Learner) -> dict[str, str]:
