@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kernelstream import FOGD, Learner, OnlineKernelClassifier, OnlineKernelRegressor, Regression
+from kernelstream import FOGD, Learner, OnlineKernelClassifier, OnlineKernelRegressor, Regression, load, to_onnx
 from kernelstream.cli import app
 from kernelstream.kernels import Gaussian
 from kernelstream.report.cards import card
@@ -44,8 +44,6 @@ def test_joblib(clf, tmp_path):
 
 
 def copied(clf, tmp_path):
-    from kernelstream import load
-
     clf.save(tmp_path / "model.ks")
     return load(tmp_path / "model.ks")
 
@@ -66,6 +64,16 @@ def test_mlflow(clf, tmp_path):
     X, _ = rows(100, seed=2)
     assert mlflow.pyfunc.load_model(path).predict(X).tolist() == clf.predict(X).tolist()
     require_same(mlflow.sklearn.load_model(path), copied(clf, tmp_path))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_takes_the_graph(clf, tmp_path):
+    mlflow = pytest.importorskip("mlflow", reason="pip install mlflow-skinny")
+    pytest.importorskip("onnxruntime", reason="pip install 'kernelstream[onnx]' brings onnxruntime")
+    mlflow.onnx.save_model(to_onnx(clf), str(tmp_path / "model"), pip_requirements=["onnxruntime"])
+    X = rows(100, seed=2)[0].astype(np.float32)
+    said = mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(X)
+    assert said["label"].tolist() == clf.predict(X).tolist()
 
 
 # The command.
