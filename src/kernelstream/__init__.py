@@ -84,6 +84,7 @@ __all__ = [
     "StructuredFeatures",
     "load",
     "make",
+    "to_onnx",
 ]
 
 
@@ -116,3 +117,14 @@ def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernel
     from .estimators import load_estimator
 
     return load_estimator(path)
+
+
+def to_onnx(model: Any) -> Any:
+    """A learner or a fitted estimator as a graph of ONNX (`onnx.ModelProto`), with its scaling and its classes inside.
+
+    Its first output is the label or the value; of classes the probabilities and the scores follow. Rows come in as
+    ``X``, in the model's own dtype. Brought by ``pip install 'kernelstream[onnx]'``.
+    """
+    from .exports import graph_of
+
+    return graph_of(model, __version__)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 # package: the extra, and what needs it
 EXTRAS = {
     "matplotlib": ("plot", "Pictures and reports"),
+    "onnx": ("onnx", "The ONNX graph of a model"),
     "pyarrow": ("arrow", "CSV, JSON lines, Parquet, Arrow and .zst files"),
     "rich": ("cli", "The command line"),
     "typer": ("cli", "The command line"),

@@ -28,6 +28,7 @@ from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns, held
 from .engine.waiting import MOST, Waiting, waiting_from
 from .losses import as_loss
+from .numerics.margins import MarginLink
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
@@ -203,6 +204,21 @@ class Learner:
             if self._runner is None:
                 return {}
             return self.inputs.features.attributes() | self._runner.spec.attributes(self._runner.state)
+
+    @property
+    def link(self) -> MarginLink | None:
+        """From scores that are margins to chances of classes; None where the algorithm or its loss says these."""
+        return self._calibration.link if self._calibration else None
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[tuple[Algorithm, Any]]:
+        """The settled spec and its state as the next row would meet them, which nobody changes meanwhile. Requires: a
+        row was learned.
+        """
+        self._catch_up()
+        with self._turns.reading:
+            assert self._runner is not None
+            yield self._runner.spec, self._runner.state
 
     @property
     def _state(self) -> Any:

@@ -7,6 +7,7 @@ import typer
 from .. import __version__
 from .compare import compare
 from .data import convert, datasets
+from .exporting import export
 from .inspecting import inspect
 from .predict import predict
 from .reproduce import reproduce
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, tune, predict, inspect, convert, datasets, reproduce, algorithms, demo):
+for command in (run, compare, tune, predict, inspect, export, convert, datasets, reproduce, algorithms, demo):
     app.command()(command)
 
 

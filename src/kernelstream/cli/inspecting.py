@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ..engine import disk
 from ..learner import Learner
 from . import options as o
 from .looking import say
+from .places import check_places
 
 
 def inspect(
@@ -24,16 +26,22 @@ def inspect(
     image_shape: Annotated[
         str | None, typer.Option(metavar="HxW", help="The points are images of this height and width.")
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a card in Markdown: what it is, its training, errors and limits."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show what is in a saved model, and draw it."""
     with o.errors_in_one_line():
+        from ..report.cards import card as written_card
         from ..report.inspection import describe, write_inspection
         from ..report.tables import facts_table
 
         shape = None if image_shape is None else _shape(image_shape)
         if shape is not None and output is None:
             raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
+        check_places({"MODEL": model}, {"--card": card})
         learner, header = Learner.load_with_header(model)
         names = header.get("feature_names")
         facts = describe(learner, names)
@@ -41,6 +49,9 @@ def inspect(
             typer.echo(json.dumps(facts, indent=2))
         else:
             Console().print(facts_table(str(model), facts))
+        if card is not None:
+            disk.write_text(card, written_card(model.name, learner, header))
+            say(Console(stderr=True), f"wrote {card}")
         if output is not None:
             written = write_inspection(output, learner, image_shape=shape, names=names)
             say(Console(stderr=True), *(f"wrote {path}" for path in written))

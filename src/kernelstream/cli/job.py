@@ -155,11 +155,14 @@ class Job:
             repeated(each, orders, jobs=request.jobs, on_run=finished)
         return self._outcome(traces)
 
-    def save(self, path: Path | None) -> None:
-        """Write the model, if it has learned anything."""
+    def save(self, path: Path | None, outcome: Outcome) -> None:
+        """Write the model, if it has learned anything, with what came of it."""
+        metrics = outcome.traces[-1].last.to_json()["metrics"] if outcome.traces else {}
+        judged = {"source": outcome.source, "test": outcome.test, "metrics": metrics}
         for model in self.models:
             if path is not None and isinstance(model, OwnModel) and model.learner.n_seen > 0:
-                model.learner.save(path, encoding=self.file.encoding, feature_names=self.file.feature_names)
+                file = self.file
+                model.learner.save(path, encoding=file.encoding, feature_names=file.feature_names, judged=judged)
 
     def _look(self, order: Any) -> tuple[Survey, Source]:
         self._found, self._looking_ahead_seconds, rows = looked(

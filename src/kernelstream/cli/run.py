@@ -30,5 +30,5 @@ def run(request: RunRequest) -> None:
         outcome = job.stream(Kept(request.checkpoint, request.every, request.resume, request.decisive()))
     else:
         outcome = job.stream()
-    job.save(request.save)
+    job.save(request.save, outcome)
     finish(request, replace(outcome, saved=request.save))
