@@ -6,9 +6,13 @@ from contextlib import contextmanager
 
 # package: the extra, and what needs it
 EXTRAS = {
+    "confluent_kafka": ("kafka", "Streams of Kafka"),
     "matplotlib": ("plot", "Pictures and reports"),
+    "nats": ("nats", "Streams of NATS"),
+    "paho": ("mqtt", "Topics of MQTT"),
     "onnx": ("onnx", "The ONNX graph of a model"),
     "pyarrow": ("arrow", "CSV, JSON lines, Parquet, Arrow and .zst files"),
+    "redis": ("redis", "Streams of Redis"),
     "rich": ("cli", "The command line"),
     "typer": ("cli", "The command line"),
 }

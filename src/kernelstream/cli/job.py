@@ -23,6 +23,7 @@ from .options import Reading
 from .others import knows_its_classes, other
 from .output import Outcome
 from .request import Request
+from .sink import Sink
 
 
 class Kept(NamedTuple):
@@ -81,10 +82,15 @@ class Job:
         self._found: Survey | None = None
         self._looking_ahead_seconds: float | None = None
 
-    def stream(self, kept: Kept | None = None) -> Outcome:
-        """One pass with all learners side by side, from the start or from a checkpoint of the one that there is."""
+    def stream(self, kept: Kept | None = None, *, predictions: str | None = None) -> Outcome:
+        """One pass with all learners side by side, from the start or from a checkpoint of the one that there is.
+
+        predictions: the stream to which those of the only learner are sent.
+        """
         request = self.request
-        with contextlib.nullcontext() if kept is None else kept.held(), self._interrupts, self._line:
+        held = contextlib.nullcontext() if kept is None else kept.held()
+        sink = contextlib.nullcontext() if predictions is None else Sink(predictions)
+        with held, sink as sent, self._interrupts, self._line:
             resumed = None if kept is None else kept.resumed()
             if resumed is None:
                 rows = self._rows()
@@ -101,6 +107,7 @@ class Job:
                     delay=request.delay,
                     every=None if kept is None else kept.every,
                     on_mark=lambda run: self._keep(kept, run),
+                    on_shown=None if sent is None else sent.send,
                 )
                 for model in self.models
             ]

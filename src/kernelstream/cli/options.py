@@ -41,8 +41,8 @@ Data = Annotated[
     str,
     typer.Argument(
         help="A file (LIBSVM, CSV, JSON lines, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a "
-        "glob, - for standard input, a pipe, a data set (`kernelstream datasets`), digits, or a generator such as "
-        "checkerboard."
+        "glob, - for standard input, a pipe, a stream of messages (redis://host/stream, nats://host/stream), a data "
+        "set (`kernelstream datasets`), digits, or a generator such as checkerboard."
     ),
     READ,
 ]

@@ -18,6 +18,7 @@ from ..evaluate.run import Trace
 from ..report import words
 from ..report.inside import Inside, in_words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
+from ..sources.servers import shown
 from ..sources.survey import Survey
 from . import options as o
 from .hints import doubtful
@@ -101,7 +102,7 @@ def _table(request: Request, outcome: Outcome) -> Table:
 
 def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The JSON value."""
-    written: dict[str, Any] = {"version": __version__, "data": request.data, "scale": request.scale}
+    written: dict[str, Any] = {"version": __version__, "data": shown(request.data), "scale": request.scale}
     written |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
     if outcome.looking_ahead_seconds is not None:
         written["looking_ahead_seconds"] = outcome.looking_ahead_seconds
@@ -121,7 +122,7 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     from ..report.page import write_page
 
     names = outcome.learners
-    facts = {"data": request.data, "scale": request.scale}
+    facts = {"data": shown(request.data), "scale": request.scale}
     facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
     facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
     facts["made with"] = (

@@ -13,6 +13,7 @@ from typing import Any
 from ..engine import disk
 from ..sources.datasets import DATASETS, find
 from ..sources.formats import SUFFIXES
+from ..sources.servers import is_server, open_server, shown
 from ..sources.stdin import STDIN
 
 STDOUT = "-"
@@ -37,9 +38,20 @@ def check_places(reads: dict[str, Any], writes: dict[str, Any]) -> None:
         for other, written in before.items():
             if _same(place, written):
                 raise ValueError(f"{option} and {other} both name {place}; only one of them can be there.")
-        if not is_stdout(place):
+        if is_server(place):
+            check_sink(option, str(place), *map(str, filter(None, reads.values())))
+        elif not is_stdout(place):
             disk.check(place)
         before[option] = place
+
+
+def check_sink(option: str, url: str, *reads: str) -> None:
+    """Refuse what is no stream of a server, and one that is read."""
+    if not is_server(url):
+        raise ValueError(f"{option} {url} is no stream of a server; write redis://host/stream or nats://host/subject.")
+    if shown(url) in map(shown, reads):
+        raise ValueError(f"{option} {shown(url)} is what is read, and would never end; name another stream.")
+    open_server(url).close()  # which refuses what is not installed
 
 
 def _same(one: Any, other: Any) -> bool:

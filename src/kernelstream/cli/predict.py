@@ -18,17 +18,21 @@ from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
 from ..sources import ReadAhead, Source
+from ..sources.servers import is_server
 from ..tasks import Classification
 from . import options as o
 from .looking import echo, say
 from .places import STDOUT, is_stdout
+from .sink import Sink, plain
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictRequest(o.Reading):
     model: Annotated[Path, typer.Argument(help="A file that `run --save` wrote."), o.READ]
     data: o.Data
-    out: Annotated[str, typer.Option(metavar="FILE", help="A CSV file; - is stdout."), o.WRITTEN] = STDOUT
+    out: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="A CSV file, or a stream of a server; - is stdout."), o.WRITTEN
+    ] = STDOUT
     scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Write the probability of each class.")] = False
 
@@ -46,7 +50,7 @@ def predict(request: PredictRequest) -> None:
     metric = default_metrics(learner.task.name)[-1]
     task = _Predicting(learner, metric, request.scores, request.probabilities)
     with interrupts, line:
-        _write(request.out, task.lines(ReadAhead(file), line))
+        _write(request.out, task.tables(ReadAhead(file), line))
     if interrupts.seen:
         say(console, f"interrupted after {words.count(task.rows)} rows" + _unwritten(request.out))
         raise typer.Exit(o.INTERRUPTED)
@@ -57,7 +61,7 @@ def predict(request: PredictRequest) -> None:
 
 
 class _Predicting:
-    """The text of the CSV file, block by block; counts the rows and compares them with their labels."""
+    """What is written, block by block; counts the rows and compares them with their labels."""
 
     def __init__(self, learner: Learner, metric: Metric, scores: bool, probabilities: bool):
         self.learner, self.metric = learner, metric
@@ -66,23 +70,24 @@ class _Predicting:
         if probabilities:  # refuses a model that has none before anything is written
             learner.probabilities_of(np.zeros((0, learner.task.n_outputs)))
 
-    def lines(self, source: Source, line: ProgressLine) -> Iterator[str]:
-        yield _csv([self._names()])
+    def tables(self, source: Source, line: ProgressLine) -> Iterator[list[Any]]:
+        """The names of the columns, then their values in the rows of each block."""
+        yield [self._names()]
         for X, y in source:
             raw = self.learner.scores(X)
             labels = self.learner.task.decode(raw)
             if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and not _unknown(y):
                 self.metric.update(y, labels)
             self.rows += len(y)
-            columns = [_plain(labels)]
+            columns = [plain(labels)]
             columns += np.asarray(raw, np.float64).T.tolist() if self.scores else []
             columns += self.learner.probabilities_of(raw).T.tolist() if self.probabilities else []
-            yield _csv(list(zip(*columns, strict=True)))
+            yield list(zip(*columns, strict=True))
             line.looked_ahead(self.rows)
 
     def _names(self) -> list[str]:
         task = self.learner.task
-        classes = _plain(task.classes) if isinstance(task, Classification) else []
+        classes = plain(task.classes) if isinstance(task, Classification) else []
         outputs = classes if task.n_outputs > 1 else [""]
         names = ["prediction"]
         names += [f"score {name}".strip() for name in outputs] if self.scores else []
@@ -94,19 +99,21 @@ def _unknown(y: np.ndarray) -> bool:
     return y.dtype.kind == "f" and bool(np.isnan(y).all())
 
 
-def _plain(labels: np.ndarray) -> list[Any]:
-    """Labels as they were in the data: whole numbers without a point."""
-    whole = labels.dtype.kind == "f" and bool((labels == np.floor(labels)).all())
-    return (labels.astype(np.int64) if whole else labels).tolist()
-
-
 def _csv(rows: list[Any]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([words.cell(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def _write(out: str, pieces: Iterator[str]) -> None:
+def _write(out: str, tables: Iterator[list[Any]]) -> None:
+    if is_server(out):
+        names, row = next(tables)[0], 0
+        with Sink(out) as sink:
+            for rows in tables:
+                sink.send_values(row, names, rows)
+                row += len(rows)
+        return
+    pieces = map(_csv, tables)
     if is_stdout(out):
         for piece in pieces:
             echo(piece)
@@ -117,4 +124,4 @@ def _write(out: str, pieces: Iterator[str]) -> None:
 
 
 def _unwritten(out: str) -> str:
-    return "" if is_stdout(out) else f"; {out} was not written"
+    return "" if is_stdout(out) or is_server(out) else f"; {out} was not written"

@@ -15,9 +15,10 @@ from ..evaluate.settings import spec_from
 from ..extras import require
 from ..learner import DTYPES
 from ..metrics import METRICS, Metric, metrics_from
+from ..sources.servers import is_server, open_server, shown
 from ..tasks import Task
 from . import options as o
-from .places import is_stdout
+from .places import check_sink, is_stdout
 
 # The options that a configuration file can stand for, besides the settings.
 _CONFIGURED = ("algorithm", "task", "scale", "seed")
@@ -140,6 +141,10 @@ class RunRequest(Request):
         Path | None, typer.Option(metavar="FILE", help="Keep model and numbers in a file on the way."), o.WRITTEN
     ] = None
     every: Annotated[int, typer.Option(min=1, metavar="N", help="Rows between two checkpoints.")] = 100_000
+    predictions: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Send what is predicted of each row to a stream: redis://host/stream."),
+    ] = None
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from --checkpoint, or begin if there is none yet.")
     ] = False
@@ -172,13 +177,20 @@ class RunRequest(Request):
                 f"{self.checkpoint} is there already, and this run would replace it; go on from it with --resume, "
                 "remove it, or name another file."
             )
-        single = [name for name in ("checkpoint", "save", "test") if getattr(self, name) is not None]
+        single = [name for name in ("checkpoint", "save", "test", "predictions") if getattr(self, name) is not None]
         if self.repeated and single:
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
         if self.passes > 1 and self.test is None:
             raise ValueError(f"--passes {self.passes} goes with --test; a stream has one pass.")
-        if self.test is not None and (self.checkpoint is not None or self.delay > 0):
-            raise ValueError("--test goes with neither --checkpoint nor --delay; leave one of them out.")
+        if self.test is not None and (self.checkpoint is not None or self.delay > 0 or self.predictions is not None):
+            raise ValueError("--test goes with none of --checkpoint, --delay and --predictions; leave one of them out.")
+        if self.resume and self.delay > 0 and is_server(self.data) and not open_server(self.data).replays:
+            raise ValueError(
+                f"--delay {self.delay}: {shown(self.data)} keeps no messages, and rows that wait for their "
+                "labels would be lost; leave out --delay or --resume."
+            )
+        if self.predictions is not None:
+            check_sink("--predictions", self.predictions, self.data)
 
     def configured(self) -> "RunRequest":
         """The request with what its configuration file says, where the command line does not."""
@@ -200,7 +212,7 @@ class RunRequest(Request):
         names = ("data", "task", "classes", "survey", "seed", "scale", "shuffle", "dtype", "delay", "metrics")
         reading = {name: value for name, value in self.reading.items() if name != "block_rows"}
         asked = {"version": __version__, "algorithm": self.spec.to_json()}
-        return asked | {name: getattr(self, name) for name in names} | reading
+        return asked | {name: getattr(self, name) for name in names} | {"data": shown(self.data)} | reading
 
 
 def _shared(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:

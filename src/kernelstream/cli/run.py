@@ -27,8 +27,9 @@ def run(request: RunRequest) -> None:
     elif request.test is not None:
         outcome = job.train_and_test(request.test, request.passes)
     elif request.checkpoint is not None:
-        outcome = job.stream(Kept(request.checkpoint, request.every, request.resume, request.decisive()))
+        kept = Kept(request.checkpoint, request.every, request.resume, request.decisive())
+        outcome = job.stream(kept, predictions=request.predictions)
     else:
-        outcome = job.stream()
+        outcome = job.stream(predictions=request.predictions)
     job.save(request.save, outcome)
     finish(request, replace(outcome, saved=request.save))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..learner import Learner
-from ..metrics import Metric, default_metrics
+from ..metrics import LABELS, Metric, default_metrics
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
 from ..sources.rows import Delay
 from ..sources.survey import survey
@@ -212,7 +212,7 @@ def follow(
     traces = [run.trace for run in runs]
     going = list(runs)
     blocks = clock.reading(iter(source))
-    row = 0
+    row = source.first_row
     for X, y in blocks:
         for run in list(going):
             run.reading_seconds = clock.read
@@ -224,6 +224,7 @@ def follow(
                 run.trace.stopped = str(error)
                 going.remove(run)
         row += len(y)
+        source.forget_before(min((run.rows - run.delay for run in going), default=row))
         if on_block is not None:
             on_block(traces)
     for run in going:
@@ -235,6 +236,7 @@ class Run:
     """One model on its way through a source.
 
     every, on_mark: `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`.
+    on_shown: called with the number of a row and the labels that were predicted for it and those behind it.
     """
 
     def __init__(
@@ -248,6 +250,7 @@ class Run:
         times: Times | None = None,
         every: int | None = None,
         on_mark: Callable[["Run"], None] | None = None,
+        on_shown: Callable[[int, np.ndarray], None] | None = None,
     ):
         if delay < 0 or (every is not None and every < 1):
             raise ValueError(f"delay={delay} must not be negative, every={every} must be at least 1.")
@@ -263,7 +266,7 @@ class Run:
         self.seconds = self.reading_seconds = 0.0
         self._waiting = InTurn()  # shown, but without a label so far
         self._times, self._in_time = times, InTime()
-        self._every, self._on_mark = every, on_mark
+        self._every, self._on_mark, self._on_shown = every, on_mark, on_shown
         # What was shown so far, where it will have to be recognised, and what was shown in an earlier life.
         self._digest = None if every is None else Digest()
         self._before: str | None = None
@@ -318,6 +321,7 @@ class Run:
 
     def state(self) -> dict[str, Any]:
         """Where the run stands, as a JSON value; with the model, all that is needed to go on."""
+        place = self.source.place_of(max(self.rows - self.delay, 0))
         return {
             "source": self.trace.source,
             "rows": self.rows,
@@ -329,7 +333,8 @@ class Run:
             "window": {m.name: m.state() for m in self.window},
             "checkpoints": [checkpoint.to_json() for checkpoint in self.trace.checkpoints],
             "last": self.trace.last.to_json(),
-            "digest": None if self._digest is None else self._digest.value(),
+            "digest": None if self._digest is None or place is not None else self._digest.value(),
+            "place": place,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -343,6 +348,9 @@ class Run:
         self._before = state["digest"]
         if self._before is not None:
             self._digest = Digest()
+        if state["place"] is not None:
+            self._digest = None
+            self.source.begin_at(state["place"])
         self.trace.compiling_seconds = state["compiling_seconds"]
         for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
             for metric in metrics:
@@ -375,6 +383,8 @@ class Run:
             shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
         if self._digest is not None:
             self._digest.add(X, y)
+        if self._on_shown is not None:
+            self._on_shown(self.rows, shown[LABELS])
         task = self.model.task
         for metric in chain(self.cumulative, self.window):
             if isinstance(task, Classification):  # it may have grown

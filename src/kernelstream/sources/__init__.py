@@ -12,8 +12,10 @@ from .delimited import DelimitedSource
 from .formats import open_file
 from .generators import GENERATED, Checkerboard, Hyperplane, Multidist, generated
 from .libsvm import LibsvmSource
+from .messages import MessageSource
 from .npz import NpzSource
 from .rows import RowSource, as_source
+from .servers import is_server
 from .stdin import STDIN, NamedPipe, StandardInput
 from .streams import ChainedSource, Peekable, ReadAhead, open_files
 from .transform import Scaled, Shuffled, fit_scaling
@@ -28,6 +30,7 @@ __all__ = [
     "LabelledBlock",
     "LibsvmSource",
     "Matrix",
+    "MessageSource",
     "Multidist",
     "NamedPipe",
     "NpzSource",
@@ -53,6 +56,8 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     """The source of what is named:
 
     - ``-``: standard input, LIBSVM text unless ``format="csv"``, or a named pipe;
+    - a stream of messages, ``redis://host/stream`` or ``nats://host/stream``, each an object of JSON unless
+      ``format="csv"`` or ``"arrow"``;
     - a generator, ``checkerboard`` or ``checkerboard:rows=100000,seed=3``, or one of scikit-learn's bundled data sets;
     - a file, or all files of a directory or of a pattern such as ``part-*.csv``, one after the other;
     - a data set of the papers, ``cod-rna``, ``cod-rna/test`` or ``cod-rna/train+test``, where no file has that name.
@@ -66,6 +71,8 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     place = Path(name)
     if name == STDIN:
         return Peekable(StandardInput(block_rows=block_rows, **options))
+    if is_server(name):
+        return Peekable(MessageSource(name, block_rows=block_rows, **options))
     if name in BUNDLED:
         return bundled(name, block_rows=block_rows)
     if name.partition(":")[0] in GENERATED:

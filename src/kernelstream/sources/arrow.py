@@ -23,7 +23,7 @@ _BUFFER_BYTES = 2**16
 _OPTIONS: Any = {"buffer_size": _BUFFER_BYTES, "pre_buffer": False, "page_checksum_verification": True}
 
 
-class _BatchSource(TableSource):
+class BatchSource(TableSource):
     """What Parquet and Arrow have in common: a schema, then record batches."""
 
     _share = 0.0
@@ -100,12 +100,15 @@ class _BatchSource(TableSource):
         return words or field.name in options.categorical_columns
 
     def _readable(self, batches: Iterator[Any], layout: Layout) -> Iterator[Any]:
-        """Tables without the rows that cannot be used: each of those goes to `_skip`."""
+        """Tables without the rows that cannot be used: each of those goes to `_skip`. None where a stream pauses."""
         import pyarrow as pa
 
         rows_before = 0
         widths: dict[int, int] = {}
         for batch in batches:
+            if batch is None:
+                yield None
+                continue
             usable = np.ones(batch.num_rows, bool)
             for at in [*layout.used, *([] if layout.label is None else [layout.label])]:
                 column = batch.column(at)
@@ -146,7 +149,7 @@ class _BatchSource(TableSource):
         return missing, "is missing; fill it in, drop the row, or use missing='mean'"
 
 
-class ParquetSource(_BatchSource):
+class ParquetSource(BatchSource):
     """A Parquet file. Row groups are read piece by piece, however large they are."""
 
     n_rows: int
@@ -174,7 +177,7 @@ class ParquetSource(_BatchSource):
         self._share = 1.0
 
 
-class ArrowSource(_BatchSource):
+class ArrowSource(BatchSource):
     """An Arrow file, also called Feather version 2, or an Arrow stream.
 
     Its batches may hold the whole table, so the file is mapped: what is resident of it is the system's cache.
@@ -200,17 +203,17 @@ class ArrowSource(_BatchSource):
     def _numbered(self, reader: Any) -> Iterator[Any]:
         for number in range(reader.num_record_batches):
             self._share = (number + 1) / reader.num_record_batches
-            yield _validated(reader.get_batch(number))
+            yield validated(reader.get_batch(number))
         self._share = 1.0
 
     def _streamed(self, reader: Any, mapped: Any) -> Iterator[Any]:
         for batch in reader:
             self._share = mapped.tell() / max(mapped.size(), 1)
-            yield _validated(batch)
+            yield validated(batch)
         self._share = 1.0
 
 
-def _validated(batch: Any) -> Any:
+def validated(batch: Any) -> Any:
     """A batch as the file has it: where words begin and end in it is believed only when it was looked at."""
     batch.validate(full=True)
     return batch

@@ -87,6 +87,7 @@ class Source(ABC):
     encoding: Any = None  # how the newest pass made features of words, as a JSON value
     feature_names: list[str] | None = None  # as far as the newest pass has seen; None where they have none
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
+    first_row: int = 0  # the number of the row with which the newest pass began
 
     @abstractmethod
     def __iter__(self) -> Iterator[LabelledBlock]:
@@ -99,6 +100,18 @@ class Source(ABC):
     @abstractmethod
     def progress(self) -> float | None:
         """The share of the input that the newest pass has consumed, in [0, 1]; None when unknown."""
+
+    def place_of(self, row: int) -> Any:
+        """Where a later pass can begin to serve a row of this one again, as a JSON value; None: with the first row."""
+        return None
+
+    def begin_at(self, place: Any) -> None:
+        """Let the next pass begin at a place that was kept."""
+        raise ValueError(f"{self.name} is read from its first row on, and not from a place in it.")
+
+    def forget_before(self, row: int) -> None:
+        """Nobody will ask for the place of an earlier row."""
+        return
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -127,8 +140,21 @@ class DerivedSource(Source):
     def feature_names(self) -> list[str] | None:  # type: ignore[override]
         return self.source.feature_names
 
+    @property
+    def first_row(self) -> int:  # type: ignore[override]
+        return self.source.first_row
+
     def progress(self) -> float | None:
         return self.source.progress()
+
+    def place_of(self, row: int) -> Any:
+        return self.source.place_of(row)
+
+    def begin_at(self, place: Any) -> None:
+        self.source.begin_at(place)
+
+    def forget_before(self, row: int) -> None:
+        self.source.forget_before(row)
 
 
 class FileSource(Source):

@@ -103,6 +103,15 @@ class Layout(NamedTuple):
         return [at for at in self.used if self.categorical[at] == categorical]
 
 
+class Seen(NamedTuple):
+    """What an encoder had seen at a moment: the width of its numbers, their sums and counts, how many categories."""
+
+    n_numbers: int | None
+    sums: NDArray[np.float64] | None
+    counts: NDArray[np.int64] | None
+    n_categories: int
+
+
 class Encoder:
     """One pass: the categories and the sums of the numbers that it has seen."""
 
@@ -145,6 +154,30 @@ class Encoder:
         self.expected = whose, earlier.n_numbers
         self.n_numbers, self.seen = earlier.n_numbers, earlier.seen
         self.places, self.order = earlier.places, earlier.order
+
+    def moment(self) -> Seen:
+        sums, counts = (None, None) if self.seen is None else (self.seen[0].copy(), self.seen[1].copy())
+        return Seen(self.n_numbers, sums, counts, len(self.order))
+
+    def to_json(self, moment: Seen) -> dict[str, Any]:
+        """What a pass that goes on from a moment has to know, as a JSON value."""
+        layout = self.layout._asdict() | {"dropped": sorted(self.layout.dropped)}
+        seen = None if moment.sums is None or moment.counts is None else [moment.sums.tolist(), moment.counts.tolist()]
+        order = [list(pair) for pair in self.order[: moment.n_categories]]
+        return {"layout": layout, "n_numbers": moment.n_numbers, "seen": seen, "order": order}
+
+    @classmethod
+    def from_json(cls, written: dict[str, Any], options: ColumnOptions, path: Path) -> "Encoder":
+        """The encoder that an earlier pass had at that moment, for `TableSource.go_on`."""
+        layout = written["layout"]
+        encoder = cls(Layout(**layout | {"dropped": frozenset(layout["dropped"])}), options, np.float64, path)
+        encoder.n_numbers = written["n_numbers"]
+        if written["seen"] is not None:
+            sums, counts = written["seen"]
+            encoder.seen = np.array(sums, np.float64), np.array(counts, np.int64)
+        for column, category in written["order"]:
+            encoder._add(column, category)
+        return encoder
 
     def encoding(self) -> dict[str, Any] | None:
         if not self.categories or self.n_numbers is None:

@@ -36,32 +36,12 @@ _CHUNK_BYTES = 2**16
 _CHUNKS_AHEAD = 16
 
 
-class StandardInput(Source):
-    """LIBSVM or CSV text from standard input, decompressed when its first bytes say so; options as for files."""
+class PassingSource(Source):
+    """Rows that pass once, read by the source of a file (`_text`) of what arrives instead."""
 
     restartable = False
-
-    def __init__(self, *, format: str = "libsvm", block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any):
-        self._begin(_PLACE, format, block_rows, options)
-
-    def _begin(self, place: Path, form: str, block_rows: int, options: dict[str, Any]) -> None:
-        one_of(form, _FORMATS, f"the format of {place}")
-        unknown = set(options) - set(inspect.signature(open_file).parameters)
-        if unknown:
-            raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
-        # None asks for the default, but of a label it says that there is none.
-        options = {name: value for name, value in options.items() if value is not None or name == "label"}
-        self._text: FileSource
-        if form in ("csv", "jsonl"):
-            options.setdefault("delimiter", delimiter_of(place, options.get("decimal", ".")))
-            columns = ColumnOptions(**_asked_by(ColumnOptions, options))
-            kind = _PipedDelimited if form == "csv" else _PipedJsonLines
-            options = _asked_by(DelimitedSource if form == "csv" else TableSource, options)
-            self._text = kind(place, block_rows=block_rows, columns=columns, **options)
-        else:
-            self._text = _PipedLibsvm(place, block_rows=block_rows, **_asked_by(LibsvmSource, options))
-        self.name = str(place)
-        self._passed = False
+    _text: FileSource
+    _passed = False
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         if self._passed:
@@ -87,6 +67,26 @@ class StandardInput(Source):
 
     def progress(self) -> float | None:
         return None
+
+
+class StandardInput(PassingSource):
+    """LIBSVM or CSV text from standard input, decompressed when its first bytes say so; options as for files."""
+
+    def __init__(self, *, format: str = "libsvm", block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any):
+        self._begin(_PLACE, format, block_rows, options)
+
+    def _begin(self, place: Path, form: str, block_rows: int, options: dict[str, Any]) -> None:
+        one_of(form, _FORMATS, f"the format of {place}")
+        options = known(options)
+        if form in ("csv", "jsonl"):
+            options.setdefault("delimiter", delimiter_of(place, options.get("decimal", ".")))
+            columns = ColumnOptions(**asked_by(ColumnOptions, options))
+            kind = _PipedDelimited if form == "csv" else _PipedJsonLines
+            options = asked_by(DelimitedSource if form == "csv" else TableSource, options)
+            self._text = kind(place, block_rows=block_rows, columns=columns, **options)
+        else:
+            self._text = _PipedLibsvm(place, block_rows=block_rows, **asked_by(LibsvmSource, options))
+        self.name = str(place)
 
 
 class NamedPipe(StandardInput):
@@ -158,7 +158,16 @@ class _PipedJsonLines(_Piped, JsonLinesSource):
     pass
 
 
-def _asked_by(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+def known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, all of which `open_file` must have."""
+    unknown = set(options) - set(inspect.signature(open_file).parameters)
+    if unknown:
+        raise TypeError(f"there is no option {', '.join(sorted(unknown))}")
+    # None asks for the default, but of a label it says that there is none.
+    return {name: value for name, value in options.items() if value is not None or name == "label"}
+
+
+def asked_by(kind: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """As for files, a format without the question ignores the answer."""
     asked = inspect.signature(kind).parameters
     return {name: value for name, value in options.items() if name in asked}
