@@ -22,12 +22,33 @@ DETECTOR = NORMA(loss="novelty", learning_rate=1.0, regularization=1e-4, nu=0.1,
 class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[misc]
     """Online detection of outliers: rows that are unlike those that came before.
 
-    Parameters and attributes as of `OnlineKernelClassifier`, without those of classes. `algorithm` is NORMA, whose rule
-    for novelty needs no labels; ``OnlineKernelOutlier(nu=0.01)`` takes about one row of a hundred for an outlier.
+    Parameters
+    ----------
+    algorithm : "auto", NORMA with its rule for novelty, which needs no labels; or a spec such as ``NORMA(nu=0.05)``
+    epochs : passes over the data in `fit`
+    random_state : seed of the random choices that an algorithm makes
+    dtype : "float32" or "float64"
+    grow_features : accept blocks with more features later
+    scaling : "none"; "online", by what was seen so far; "standard" or "minmax", fitted by `fit` on all rows; or a fitted
+        one, as `sources.fit_scaling` gives it
+    threads : on how many cores one call may run (two, where there are two); they change no result
+    nu, gamma, ... : any parameter of the algorithm or of its kernel by its own name: ``OnlineKernelOutlier(nu=0.01)``
+        takes about one row of a hundred for an outlier
 
     Attributes
     ----------
     offset_ : the border; a row whose score is below it is an outlier
+    size_, n_seen_ : stored points; rows learned from
+    algorithm_ : the spec with data-dependent parameters settled
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream import OnlineKernelOutlier
+    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
+    >>> detector = OnlineKernelOutlier(nu=0.05).fit(X)
+    >>> detector.predict(X[:1] * 0.0).tolist(), detector.predict(X[:1] * 0.0 + 9.0).tolist()
+    ([1], [-1])
     """
 
     def _spec(self, algorithm: str | Algorithm) -> Algorithm:

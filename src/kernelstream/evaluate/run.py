@@ -348,7 +348,7 @@ class Run:
         self._before = state["digest"]
         if self._before is not None:
             self._digest = Digest()
-        if state["place"] is not None:
+        if state.get("place") is not None:
             self._digest = None
             self.source.begin_at(state["place"])
         self.trace.compiling_seconds = state["compiling_seconds"]
