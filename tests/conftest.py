@@ -74,7 +74,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         name = f"{item.path.name}::{item.name}"
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in given)
+        named = [getattr(getattr(one, "spec", one), "name", one) for one in given]  # of a case, its learner
+        other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in named)
         if any(fnmatch(name, long) for long in LONG) or (other and any(fnmatch(name, some) for some in SAMPLED)):
             item.add_marker("long")
 

@@ -29,8 +29,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
     grow_features : accept blocks with more features later
-    scaling : "none"; "online", by what was seen so far; "standard" or "minmax", fitted by `fit` on all rows; or a fitted
-        one, as `sources.fit_scaling` gives it
+    scaling : "none"; "online", by what was seen so far; "standard" or "minmax", fitted by `fit` on all rows; or a
+        fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
     nu, gamma, ... : any parameter of the algorithm or of its kernel by its own name: ``OnlineKernelOutlier(nu=0.01)``
         takes about one row of a hundred for an outlier
