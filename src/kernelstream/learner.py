@@ -950,6 +950,10 @@ class Learner:
             whole(0, n_seen=n_seen)
             if type(settled) is not type(learner.algorithm) or settled.depends_on_data or n_seen > COUNTS[1]:
                 raise ValueError("its header contradicts itself")
+            found = settled.get_params()
+            for name, size in _sizes(learner.algorithm).items():
+                if found.get(name) != size:
+                    raise ValueError(f"its {name} is {size}, but {found.get(name)} where it is settled")
             shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
             state = settled.restore(files.part(arrays, "model"), shape)
             learner._runner = Runner(settled, learner.task.name, state, shape, learner.sharing, n_seen)
@@ -1018,3 +1022,9 @@ def _weights(sample_weight: Any, n: int) -> np.ndarray:
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _sizes(spec: Algorithm) -> dict[str, int]:
+    """Whole numbers that a spec states: rows settle none of them, but t_0, which becomes even."""
+    stated = spec.get_params().items()
+    return {name: value for name, value in stated if type(value) is int and not name.endswith("start")}
