@@ -192,7 +192,7 @@ def test_linear_models_on_features_learn_what_kernels_learn():
     ("make", "told"),
     [
         (lambda: FourierFeatures(kernel="polynomial"), "Polynomial has no spectral sampler"),
-        (lambda: StructuredFeatures(kernel=Laplacian()), "preferred directions"),
+        (lambda: StructuredFeatures(kernel=Laplacian()), "prefer no direction"),
         (lambda: NystromFeatures(kernel="sigmoid"), "not positive definite"),
         (lambda: FourierFeatures(kernel="gausian"), "did you mean gaussian"),
         (lambda: FourierFeatures(0), "n_components=0 must be"),

@@ -27,7 +27,7 @@ from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns, held
 from .engine.waiting import MOST, Waiting, waiting_from
-from .losses import as_loss
+from .losses import Novelty, as_loss
 from .numerics.margins import MarginLink
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
@@ -148,7 +148,7 @@ class Learner:
         self._runner: Runner | None = None
         # Of a classifier whose scores are margins; others have chances of their own.
         self._calibration: Calibration | None = None
-        if isinstance(task, Classification) and not self._own_chances:
+        if isinstance(task, Classification) and not (self._own_chances or self._without_labels):
             self._calibration = Calibration.of(len(task.classes))
         settles = self.algorithm.depends_on_data or self.inputs.features.settles
         self._opening = Opening() if settles else None
@@ -640,6 +640,8 @@ class Learner:
                 "A regression has no classes, and so no probabilities of them. How far off its values are to be "
                 "expected, deviations says, of auto and ridge; for classes choose Binary([...]) or Multiclass([...])."
             )
+        if self._without_labels:
+            raise ValueError("Novelty has no chances: a score lies above the border or below it (decision_function).")
         if len(self.task.classes) == 1:
             return np.ones((len(scores), 1))
         if self._calibration:
@@ -652,6 +654,12 @@ class Learner:
             scores = np.concatenate([-scores / 2.0, scores / 2.0], axis=1)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         return scores / scores.sum(axis=1, keepdims=True)
+
+    @property
+    def _without_labels(self) -> bool:
+        """Whether labels play no role, and so no link is learned from them."""
+        loss = getattr(self.algorithm, "loss", "auto")
+        return loss != "auto" and isinstance(as_loss(loss), Novelty)
 
     @property
     def _own_chances(self) -> bool:

@@ -88,11 +88,11 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
 
     def decision_function(self, X: Any) -> np.ndarray:
         """How far the score of each row is above the border, (n,): negative for an outlier."""
-        return self._fitted().scores(self._rows(X, reset=False))[:, 0]
+        return self._fitted().scores(self._rows(X, reset=False))[:, 0].astype(np.float64)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """f, (n,): large where rows were many."""
-        return self.decision_function(X).astype(np.float64) + self.offset_
+        return self.decision_function(X) + self.offset_
 
     @property
     def offset_(self) -> float:
