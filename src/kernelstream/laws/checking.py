@@ -77,11 +77,11 @@ def cases_by_law(algorithm: Algorithm | type[Algorithm]) -> dict[str, list[Case]
     """
     everything = cases(algorithm)
     some = selected(everything)
-    one = one_a_task(some)
-    of_subject = {
-        law: everything if law == _REFERENCE else one if law in LEARNER_LAWS else some for law in ALGORITHM_LAWS
+    applying = {
+        law: [case for case in (everything if law == _REFERENCE else some) if applies(law, case)]
+        for law in ALGORITHM_LAWS
     }
-    return {law: [case for case in among if applies(law, case)] for law, among in of_subject.items()}
+    return {law: one_a_task(kept) if law in LEARNER_LAWS else kept for law, kept in applying.items()}
 
 
 def check_law(law: str, cases: Sequence[Case]) -> None:
