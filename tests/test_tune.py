@@ -162,6 +162,16 @@ def test_ranges_follow_the_data():
     assert "learning_rate.rate" in scheduled and "learning_rate" not in scheduled
 
 
+def test_ranges_follow_the_slope_of_the_loss():
+    """Steps along a slope of 1 are in the unit of the targets, along a residual they are shares of it."""
+    X, y = shuffled("diabetes")
+    tube, squared = (space("norma", settings, X, y, TASKS["diabetes"], 0) for settings in ([], ["loss=squared"]))
+    assert tube["learning_rate"].high == pytest.approx(y.std()) and squared["learning_rate"].high == 1.0
+    assert {"nu", "epsilon"} <= set(tube) and not {"nu", "epsilon"} & set(squared)
+    whole = space("fogd", ["loss=squared", "loss.half=false"], X, y, TASKS["diabetes"], 0)
+    assert whole["learning_rate"].high == 0.5
+
+
 def test_sparse_rows_and_words_for_labels_are_tuned_too():
     X, y = shuffled("breast-cancer")
     words = np.array(["benign", "malign"])[y.astype(int)]
