@@ -20,7 +20,7 @@ LAYERS = (
     ("learner", "sources"),
     ("estimators", "evaluate", "exports", "laws", "river"),
     ("kernelstream", "report"),
-    ("papers",),
+    ("client", "papers", "serve"),
     ("cli",),
     ("__main__",),
 )

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 # package: the extra, and what needs it
 EXTRAS = {
     "confluent_kafka": ("kafka", "Streams of Kafka"),
+    "fastapi": ("serve", "The service"),
+    "httpx": ("client", "The client of a service"),
     "matplotlib": ("plot", "Pictures and reports"),
+    "msgspec": ("serve", "The service"),
     "nats": ("nats", "Streams of NATS"),
     "paho": ("mqtt", "Topics of MQTT"),
     "onnx": ("onnx", "The ONNX graph of a model"),
@@ -15,6 +18,7 @@ EXTRAS = {
     "redis": ("redis", "Streams of Redis"),
     "rich": ("cli", "The command line"),
     "typer": ("cli", "The command line"),
+    "uvicorn": ("serve", "The service"),
 }
 
 

@@ -12,6 +12,7 @@ from .inspecting import inspect
 from .predict import predict
 from .reproduce import reproduce
 from .run import run
+from .serving import serve, token
 from .showing import algorithms, demo
 from .tuning import tune
 
@@ -22,8 +23,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, tune, predict, inspect, export, convert, datasets, reproduce, algorithms, demo):
+for command in (run, compare, tune, predict, inspect, export, serve, convert, datasets, reproduce, algorithms, demo):
     app.command()(command)
+app.add_typer(token, name="token")
 
 
 def _print_version(asked: bool) -> None:

@@ -149,6 +149,11 @@ class Known:
     def copy(self) -> Self:
         return self.before(self.mark())
 
+    def with_means(self, other: "Known") -> Self:
+        """These, with the means of others. Requires: the same entries."""
+        self._sums, self._counts = other._sums, other._counts
+        return self
+
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in OPTIONS}
 

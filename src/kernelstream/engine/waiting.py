@@ -19,6 +19,11 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @property
+    def ids(self) -> list[Any]:
+        """Those of the rows, the oldest first."""
+        return list(self._rows)
+
     def add(self, id: Any, row: np.ndarray) -> None:
         """A row that was shown; one that waits under the same id is given up."""
         self._rows.pop(id, None)
@@ -37,6 +42,12 @@ class Waiting:
 
     def drop(self, id: Any) -> None:
         del self._rows[id]
+
+    def copy(self) -> "Waiting":
+        """The same rows, which nobody writes into."""
+        found = Waiting(self.most)
+        found._rows = self._rows.copy()
+        return found
 
     @property
     def n_bytes(self) -> int:

@@ -1,0 +1,113 @@
+"""Course: the error of a served model along its stream, over all rows and over the newest, with marks where it changed.
+
+Errors are of predictions that were made before their rows were learned. Marks are River's (ADWIN on means of 32 rows),
+where River is installed; its detector begins anew with each start of the service.
+"""
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+WINDOW = 500  # newest rows
+_POINTS = 240  # of the curve; beyond, every second one is left out
+_TOGETHER = 32  # rows of one mean that the detector sees
+_MARKS = 100
+_NOT_YET = object()
+
+
+class Course:
+    """How well a model has done."""
+
+    def __init__(self, *, squared: bool):
+        """squared: errors are squared, and what is shown is their mean's root."""
+        self.squared = squared
+        self.n, self.total = 0, 0.0
+        self.newest: deque[float] = deque(maxlen=WINDOW)
+        self.points: list[list[float]] = []  # rows, error of all, error of the newest
+        self.stride = 1
+        self.marks: list[int] = []  # rows at which the error changed
+        self._detector: Any = _NOT_YET
+        self._part = [0.0, 0.0]  # of the mean that is not full: sum, rows
+
+    @property
+    def metric(self) -> str:
+        return "rmse" if self.squared else "mistake_rate"
+
+    def errors(self, labels: Any, shown: Any) -> np.ndarray:
+        """The error of each row."""
+        labels, shown = np.asarray(labels), np.asarray(shown)
+        return np.square(labels.astype(np.float64) - shown) if self.squared else (labels != shown).astype(np.float64)
+
+    def take(self, errors: np.ndarray) -> None:
+        """Take in the errors of the next rows."""
+        start = 0
+        while start < len(errors):  # to the next point of the curve
+            stop = min(len(errors), start + self.stride - self.n % self.stride)
+            part = errors[start:stop]
+            self.n, self.total = self.n + len(part), self.total + float(part.sum())
+            self.newest.extend(part[-WINDOW:].tolist())
+            if self.n % self.stride == 0:
+                self._note()
+            start = stop
+        if self._detector is _NOT_YET:  # importing River takes its time: with the first row, in the model's own thread
+            self._detector = detector()
+        if self._detector is not None:
+            self._watch(errors)
+
+    def _note(self) -> None:
+        self.points.append([self.n, self.of_all, self.of_newest])
+        if len(self.points) > _POINTS:
+            self.stride *= 2
+            self.points = [point for point in self.points if point[0] % self.stride == 0]
+
+    def _watch(self, errors: np.ndarray) -> None:
+        total, n = self._part
+        ends = np.arange(_TOGETHER - int(n), len(errors) + 1, _TOGETHER)
+        start = 0
+        for end in ends.tolist():
+            mean = (total + float(errors[start:end].sum())) / _TOGETHER
+            self._detector.update(math.sqrt(mean) if self.squared else mean)
+            if self._detector.drift_detected:
+                self.marks = [*self.marks, self.n - len(errors) + end][-_MARKS:]
+            total, n, start = 0.0, 0.0, end
+        self._part = [total + float(errors[start:].sum()), n + len(errors) - start]
+
+    @property
+    def of_all(self) -> float:
+        return self._shown(self.total / self.n) if self.n else math.nan
+
+    @property
+    def of_newest(self) -> float:
+        return self._shown(math.fsum(self.newest) / len(self.newest)) if self.newest else math.nan
+
+    def _shown(self, mean: float) -> float:
+        return math.sqrt(mean) if self.squared else mean
+
+    def state(self) -> dict[str, Any]:
+        """A JSON value from which `restored` goes on."""
+        names = ("n", "total", "points", "stride", "marks", "squared")
+        return {name: getattr(self, name) for name in names} | {"newest": list(self.newest)}
+
+
+def restored(state: dict[str, Any]) -> Course:
+    """The course that `state` described; ValueError for what it cannot have been."""
+    try:
+        course = Course(squared=bool(state["squared"]))
+        course.n, course.total, course.stride = int(state["n"]), float(state["total"]), max(1, int(state["stride"]))
+        course.newest.extend(float(error) for error in state["newest"][-WINDOW:])
+        course.points = [[float(x) for x in point[:3]] for point in state["points"][-2 * _POINTS :]]
+        course.marks = [int(mark) for mark in state["marks"][-_MARKS:]]
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"its course cannot be read ({error!r})") from None
+    return course
+
+
+def detector() -> Any:
+    """River's ADWIN, or None where River is not installed."""
+    try:
+        from river.drift import ADWIN
+    except ImportError:
+        return None
+    return ADWIN(clock=1)

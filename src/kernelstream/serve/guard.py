@@ -1,0 +1,129 @@
+"""Guard: what stands before every request: how many at a time, how large, how slow; foreign pages; the log's line.
+
+It is plain ASGI, around the application. What a client sends is read here, whole, so that nothing behind it waits for a
+slow one; what a client does not take in time ends its connection.
+"""
+
+import asyncio
+import ipaddress
+from typing import Any
+
+from .records import Refusal
+from .settings import Settings
+from .state import Answer
+from .telemetry import Telemetry
+
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    b"form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+_SAFE = ("same-origin", "same-site", "none")
+
+
+class Guard:
+    """The application behind limits."""
+
+    def __init__(self, app: Any, settings: Settings, telemetry: Telemetry):
+        self._app, self._settings, self._telemetry = app, settings, telemetry
+        self._active = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, told = self._telemetry.begin(), {"method": scope["method"], "path": scope["path"], "status": 500}
+        scope["told"] = told  # what the application adds to the line
+        self._active += 1
+
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                told["status"] = message["status"]
+                headers = message["headers"] = list(message.get("headers", ()))
+                given = {name.lower() for name, _ in headers}
+                headers += [pair for pair in _HEADERS if pair[0] not in given]
+            async with asyncio.timeout(self._settings.read_seconds):
+                await send(message)
+
+        try:
+            self._check(scope)
+            await self._app(scope, await self._received(scope, receive), sending)
+        except Refusal as error:
+            await _answer(sending, error)
+        except (TimeoutError, _Gone):
+            told["status"] = 499 if told["status"] == 500 else told["status"]
+        finally:
+            self._active -= 1
+            self._telemetry.end(began, told.pop("operation", "other"), told)  # type: ignore[arg-type]
+
+    def _check(self, scope: Any) -> None:
+        if self._active > self._settings.most_requests:
+            raise Refusal(f"{self._settings.most_requests} requests are being answered; try again soon.", 503)
+        headers = {name: value for name, value in scope["headers"] if name in (b"host", b"origin", b"sec-fetch-site")}
+        host = headers.get(b"host", b"").decode("latin-1")
+        if self._settings.is_local and not _is_local(host):
+            raise Refusal(f"The host {host!r:.80} is not this machine.", 421)
+        site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
+        foreign = origin is not None and origin.decode("latin-1").partition("://")[2] != host
+        if scope["method"] != "GET" and (foreign or site.decode("latin-1") not in _SAFE):
+            raise Refusal("Pages of other sites may not ask for this.", 403)
+
+    async def _received(self, scope: Any, receive: Any) -> Any:
+        """The body, whole, as the application receives it."""
+        most = self._settings.most_body
+        told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if told.isdigit() and int(told) > most:
+            raise Refusal(f"The body has {int(told):,} bytes; {most:,} are the most (most_body).", 413)
+        parts, size, more = [], 0, True
+        try:
+            async with asyncio.timeout(self._settings.read_seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise _Gone
+                    parts.append(message.get("body", b""))
+                    size, more = size + len(parts[-1]), message.get("more_body", False)
+                    if size > most:
+                        raise Refusal(f"The body has more than {most:,} bytes (most_body).", 413)
+        except TimeoutError:
+            raise Refusal(f"The request was not there after {self._settings.read_seconds:g} seconds.", 408) from None
+        body = b"".join(parts)
+        given = False
+
+        async def handed() -> Any:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        return handed
+
+
+class _Gone(Exception):
+    """The client has closed its connection."""
+
+
+async def _answer(send: Any, error: Refusal) -> None:
+    answer = Answer.of({"error": str(error)}, error.status)
+    headers = [(b"content-type", answer.type.encode()), (b"content-length", str(len(answer.body)).encode())]
+    headers += [(b"retry-after", b"1")] if error.status in (429, 503, 507) else []
+    # What was not read of the request is not for the next one.
+    headers += [(b"connection", b"close")] if error.status in (408, 413) else []
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+def _is_local(host: str) -> bool:
+    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    if name == "localhost" or name == "":
+        return True
+    try:
+        return ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False

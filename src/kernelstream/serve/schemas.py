@@ -1,0 +1,186 @@
+"""What requests and answers look like, for the OpenAPI description: rows are read by `records`, faster."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from .specs import Word
+
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+OCTETS = "application/octet-stream"
+
+
+class Problem(BaseModel):
+    error: str
+
+
+class SnapshotName(BaseModel):
+    name: str = Field(examples=["before-friday"])
+
+
+_VALUE = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, {"type": "null"}]}
+_LABEL = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
+_ROWS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "anyOf": [
+            {"type": "object", "additionalProperties": _VALUE, "minProperties": 1},
+            {"type": "array", "items": {"type": "number"}, "minItems": 1},
+        ]
+    },
+}
+_WEIGHTS = {"type": "array", "items": {"type": "number", "minimum": 0}}
+_IDS = {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 200}}
+_AMOUNTS = [{"amount": 12.5, "country": "PT"}]
+
+
+def _object(required: list[str], example: Any, **properties: Any) -> dict[str, Any]:
+    found = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return found | {"example": example}
+
+
+def _body(schema: dict[str, Any], *others: str) -> dict[str, Any]:
+    content: dict[str, Any] = {"application/json": {"schema": schema}}
+    content |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in others}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+LEARN = _body(
+    _object(
+        ["rows", "labels"],
+        {"rows": _AMOUNTS, "labels": ["no"]},
+        rows=_ROWS,
+        labels={"type": "array", "items": _LABEL},
+        weights=_WEIGHTS,
+    ),
+    NDJSON,
+    ARROW,
+)
+PREDICT = _body(_object(["rows"], {"rows": _AMOUNTS, "ids": ["tx-1"]}, rows=_ROWS, ids=_IDS), NDJSON, ARROW)
+LABELS = _body(
+    _object(
+        ["labels"],
+        {"labels": {"tx-1": "yes"}},
+        labels={"type": "object", "additionalProperties": _LABEL},
+    )
+)
+INFER = _body(
+    _object(
+        ["inputs"],
+        {"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP64", "data": [0.5, 1.0]}]},
+        inputs={
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "shape", "datatype"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "shape": {"type": "array", "items": {"type": "integer"}},
+                    "datatype": {"type": "string"},
+                    "data": {"type": "array"},
+                    "parameters": {"type": "object"},
+                },
+            },
+        },
+        id={"type": "string"},
+        outputs={"type": "array", "items": {"type": "object", "required": ["name"]}},
+        parameters={"type": "object"},
+    ),
+    OCTETS,
+)
+UPLOAD = {"requestBody": {"required": True, "content": {OCTETS: {"schema": {"type": "string", "format": "binary"}}}}}
+
+
+class Learned(BaseModel):
+    predictions: list[Word] = Field(description="What was said of each row before it was learned.")
+    rows_learned: int
+
+
+class Predicted(BaseModel):
+    predictions: list[Word]
+    scores: list[list[float | None]]
+    probabilities: list[list[float]] | None = None
+    classes: list[Word] | None = None
+
+
+class Labelled(BaseModel):
+    labels: dict[str, str] = Field(description="learned, repeated, unknown or refused, by id.")
+    rows_learned: int
+    reasons: dict[str, str] | None = None
+
+
+class Restored(BaseModel):
+    rows_learned: int
+
+
+class Kept(BaseModel):
+    name: str
+    made: float
+    rows_learned: int
+
+
+class Inferred(BaseModel):
+    model_name: str
+    model_version: str
+    id: str | None
+    outputs: list[dict[str, Any]]
+
+
+class Described(BaseModel):
+    """A model: the protocol's metadata, and how it does."""
+
+    name: str
+    versions: list[str]
+    platform: str
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    ready: bool
+    task: str
+    classes: list[Word] | None
+    algorithm: dict[str, Any]
+    made: float
+    rows_learned: int
+    rows_waiting: int
+    rows_given_up: int
+    rows_queued: int
+    features: int
+    size: int
+    bytes: int
+    error: dict[str, Any]
+    published: dict[str, Any]
+    log: dict[str, int]
+    snapshots: list[Kept]
+
+
+class Listed(BaseModel):
+    models: list[Described]
+
+
+class History(BaseModel):
+    """The error along the stream."""
+
+    metric: str
+    window: int
+    points: list[list[float]] = Field(description="Rows, error of all of them, error of the newest.")
+    drifts: list[int]
+
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": words}
+    for status, words in {
+        400: "The request cannot be read.",
+        401: "A token is needed.",
+        403: "The token's scope does not reach so far, or another site asks.",
+        404: "There is no such thing.",
+        408: "The request came too slowly.",
+        409: "It is in the way of what is there.",
+        413: "The request is too large.",
+        421: "The request is for another machine.",
+        422: "What is asked for cannot be done; the error says why.",
+        429: "Too much waits to be learned.",
+        503: "Too many requests, or a model is not ready.",
+        507: "The disk is full or fails; nothing was learned.",
+    }.items()
+}

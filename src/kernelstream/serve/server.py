@@ -1,0 +1,112 @@
+"""The process: uvicorn around the application, with connections that are cut off when nothing comes."""
+
+import asyncio
+import logging
+import socket
+from functools import partial
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .app import make_app
+from .settings import Settings
+from .telemetry import log_to_stderr
+
+logger = logging.getLogger("kernelstream.serve")
+
+
+def serve(settings: Settings, *, said: Any = print) -> None:
+    """Serve until a signal says to stop; `said` is told the address once it listens."""
+    log_to_stderr(settings)
+    asyncio.run(_serve(settings, said))
+
+
+async def _serve(settings: Settings, said: Any) -> None:
+    app = make_app(settings)
+    service = app.fastapi.state.service
+    if not settings.is_local and not service.tokens():
+        service.stop()
+        raise ValueError(
+            f"{settings.host} can be reached from other machines, and the store has no tokens: make one first, "
+            f"kernelstream token make NAME --scope admin --store {settings.store}, or serve on 127.0.0.1."
+        )
+    try:
+        listening = _listening(settings)
+    except OSError as error:
+        service.stop()
+        raise ValueError(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}.") from None
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=_protocol(settings.read_seconds),
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ssl_certfile=settings.tls_certificate,
+            ssl_keyfile=settings.tls_key,
+            timeout_graceful_shutdown=int(settings.stop_seconds) or 1,
+        )
+    )
+    host, port = listening.getsockname()[:2]
+    scheme = "https" if settings.tls_certificate else "http"
+    shown = f"[{host}]" if ":" in host else host
+    following = asyncio.ensure_future(_follow(server, partial(said, f"{scheme}://{shown}:{port}"), app.fastapi.state))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        following.cancel()
+
+
+async def _follow(server: uvicorn.Server, listens: Any, state: Any) -> None:
+    """Say when it listens, and tell those who watch when it stops: uvicorn waits for them."""
+    while not server.started:
+        await asyncio.sleep(0.01)
+    listens()
+    while not server.should_exit:
+        await asyncio.sleep(0.1)
+    state.stopping.set()
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((settings.host, settings.port))
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+def _protocol(seconds: float) -> type[HttpToolsProtocol]:
+    class Patient(HttpToolsProtocol):
+        """HTTP, for clients that say what they want within so many seconds."""
+
+        _cut: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._cut = self.loop.call_later(seconds, transport.close)
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            if self._cut is None:
+                self._cut = self.loop.call_later(seconds, self.transport.close)
+
+        def on_headers_complete(self) -> None:
+            self._disarm()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._disarm()
+            super().connection_lost(exc)
+
+        def _disarm(self) -> None:
+            if self._cut is not None:
+                self._cut.cancel()
+                self._cut = None
+
+    return Patient

@@ -1,0 +1,212 @@
+"""State: what a served model is at one place of its log. It moves with records, one after the other, and with nothing
+else: the same records in the same order give the same model, the same answers and the same errors, bit for bit.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..learner import Learner
+from ..tasks import REGRESSION, Classification
+from .course import Course, restored
+from .records import ARROW, LABEL, LEARN, SHOW, Record, Refusal, Rows, encoded
+from .specs import ModelSpec, learner_of
+
+JSON_TYPE, ARROW_TYPE = "application/json", "application/vnd.apache.arrow.stream"
+_REMEMBERED = 100_000  # ids whose labels have come
+
+LEARNED, REPEATED, UNKNOWN, REFUSED = "learned", "repeated", "unknown", "refused"
+
+
+class Answer(NamedTuple):
+    """What a client gets."""
+
+    status: int
+    type: str
+    body: bytes
+
+    @classmethod
+    def of(cls, value: Any, status: int = 200) -> "Answer":
+        return cls(status, JSON_TYPE, encoded(value))
+
+
+def refused(error: Exception) -> Answer:
+    return Answer.of({"error": str(error)}, getattr(error, "status", 422))
+
+
+class State:
+    """A learner, the rows that wait for labels, how well it has done."""
+
+    def __init__(self, spec: ModelSpec):
+        self.spec = spec
+        self.learner: Learner | None = None
+        self.course = Course(squared=spec.task == REGRESSION)
+        self.shown: dict[str, tuple[float, Any]] = {}  # when each row that waits was shown, and what was said of it
+        self.labelled: dict[str, None] = {}
+        self.given_up = 0
+
+    # Records.
+
+    def apply(self, record: Record, rows: Rows) -> Answer:
+        """Move on by a record; what it asks and cannot have changes nothing."""
+        self._forget(record.at)
+        try:
+            if record.kind == LEARN:
+                return self._learn(record, rows)
+            if record.kind == SHOW:
+                return self._show(record, rows)
+            assert record.kind == LABEL
+            return self._label(rows)
+        except (ValueError, FloatingPointError) as error:
+            return refused(error)
+
+    def _ready_for(self, rows: Rows, label: Any = None) -> Learner:
+        if self.learner is None:
+            if label is None and self.spec.task == "multiclass" and self.spec.classes is None:
+                raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
+            self.learner = learner_of(self.spec, named=rows.named, label=label)
+        if self.learner.n_seen == 0 and len(self.learner.waiting) == 0:
+            fits = rows.named == (self.learner.columns is not None)
+            self.learner = self.learner if fits else learner_of(self.spec, named=rows.named, label=label)
+        check_names(self.learner, rows)
+        return self.learner
+
+    def _learn(self, record: Record, rows: Rows) -> Answer:
+        first = rows.labels[0] if isinstance(rows.labels, list) else rows.labels[0].item()
+        learner = self._ready_for(rows, first)
+        scores = learner.learn(rows.X, rows.labels, rows.weights)
+        shown = learner.task.decode(scores)
+        self.course.take(self.course.errors(rows.labels, shown))
+        if record.format == ARROW:
+            return Answer(200, ARROW_TYPE, arrow_bytes({"prediction": shown}))
+        return Answer.of({"predictions": shown.tolist(), "rows_learned": learner.n_seen})
+
+    def _show(self, record: Record, rows: Rows) -> Answer:
+        learner = self._ready_for(rows)
+        assert rows.ids is not None
+        learner.scores(rows.X)  # what is wrong with a row is found before one of them waits
+        parts = []
+        for t, id in enumerate(rows.ids):
+            parts.append(learner.show_waiting(_row(rows.X, t), id))
+            self.shown.pop(id, None)
+            self.shown[id] = record.at, learner.task.decode(parts[-1]).tolist()[0]
+            self.labelled.pop(id, None)
+        before = len(self.shown)
+        for id in list(self.shown)[: before - len(learner.waiting)]:
+            del self.shown[id]
+        self.given_up += before - len(self.shown)
+        return predicted(learner, np.concatenate(parts), arrow=record.format == ARROW)
+
+    def _label(self, rows: Rows) -> Answer:
+        assert rows.ids is not None
+        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
+        for id, label in zip(rows.ids, rows.labels, strict=True):
+            if id not in self.shown:
+                found[id] = REPEATED if id in self.labelled else UNKNOWN
+                continue
+            assert self.learner is not None
+            try:
+                self.learner.label(id, label)
+            except (ValueError, FloatingPointError) as error:
+                found[id], reasons[id] = REFUSED, str(error)
+                continue
+            self.course.take(self.course.errors([label], [self.shown.pop(id)[1]]))
+            self.labelled[id] = None
+            found[id] = LEARNED
+        for id in list(self.labelled)[: max(0, len(self.labelled) - _REMEMBERED)]:
+            del self.labelled[id]
+        told: dict[str, Any] = {"labels": found, "rows_learned": self.rows_learned}
+        return Answer.of(told | ({"reasons": reasons} if reasons else {}))
+
+    def _forget(self, now: float) -> None:
+        """Give up rows that have waited too long."""
+        oldest = now - (self.spec.waiting_seconds or 0.0)
+        while self.shown and next(iter(self.shown.values()))[0] < oldest:
+            id = next(iter(self.shown))
+            del self.shown[id]
+            assert self.learner is not None
+            self.learner.waiting.drop(id)
+            self.given_up += 1
+
+    @property
+    def rows_learned(self) -> int:
+        return 0 if self.learner is None else self.learner.n_seen
+
+    # Files.
+
+    def beside(self) -> dict[str, Any]:
+        """All but the learner, as a JSON value."""
+        return {
+            "course": self.course.state(),
+            "shown": {id: list(said) for id, said in self.shown.items()},
+            "labelled": list(self.labelled),
+            "given_up": self.given_up,
+        }
+
+    def become(self, learner: Learner, beside: dict[str, Any] | None) -> None:
+        """Go on with a learner of a file, and with what stands beside it there; ValueError for what cannot be."""
+        course, shown, labelled, given_up = Course(squared=learner.task.name == REGRESSION), {}, {}, 0
+        if beside is not None:
+            try:
+                course = restored(beside["course"])
+                shown = {str(id): (float(at), said) for id, (at, said) in beside["shown"].items()}
+                labelled, given_up = dict.fromkeys(map(str, beside["labelled"])), int(beside["given_up"])
+            except (KeyError, TypeError, AttributeError) as error:
+                raise ValueError(f"what stands beside the model cannot be read ({error!r})") from None
+        if set(shown) != set(learner.waiting.ids) or course.squared != (learner.task.name == REGRESSION):
+            if beside is not None:
+                raise ValueError("its rows that wait for labels, or its errors, are not those of its model")
+            for id in learner.waiting.ids:
+                learner.waiting.drop(id)
+        self.learner, self.course, self.shown, self.labelled, self.given_up = learner, course, shown, labelled, given_up
+
+
+def check_names(learner: Learner, rows: Rows) -> None:
+    """Refuse rows with names for a model without, and the other way round."""
+    if rows.named == (learner.columns is not None) or learner.n_seen == 0:
+        return
+    if rows.named:
+        raise Refusal(
+            f"This model knows its {learner.width} features by their places: give rows as lists of so many numbers."
+        )
+    raise Refusal("This model knows its features by their names: give rows as objects, or as columns with names.")
+
+
+def predicted(learner: Learner, scores: np.ndarray, *, arrow: bool) -> Answer:
+    """Labels or values, scores and probabilities as an answer."""
+    task = learner.task
+    shown = task.decode(scores)
+    classes = task.classes.tolist() if isinstance(task, Classification) else None
+    chances = None
+    if classes is not None and not learner.without_labels:
+        chances = learner.probabilities_of(scores)
+    if arrow:
+        found = {"prediction": shown}
+        found |= {f"score.{k}" if scores.shape[1] > 1 else "score": scores[:, k] for k in range(scores.shape[1])}
+        if chances is not None and classes is not None:
+            found |= {f"probability.{label}": chances[:, k] for k, label in enumerate(classes)}
+        return Answer(200, ARROW_TYPE, arrow_bytes(found))
+    told = {"predictions": shown.tolist(), "scores": scores.tolist()}
+    if chances is not None:
+        told |= {"probabilities": chances.tolist(), "classes": classes}
+    return Answer.of(told)
+
+
+def arrow_bytes(columns: dict[str, np.ndarray]) -> bytes:
+    import pyarrow as pa
+
+    table = pa.table(
+        {name: pa.array(column.tolist() if column.dtype.kind in "OU" else column) for name, column in columns.items()}
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _row(X: Any, t: int) -> Any:
+    """Row t of rows of any kind, with names or as a vector."""
+    if hasattr(X, "slice"):
+        return {name: value for name, value in X.slice(t, 1).to_pylist()[0].items() if value is not None}
+    return X[t]
