@@ -52,8 +52,8 @@ class Columns:
 Apart = Annotated[Columns, Depends()]
 
 
-def make_app(settings: Settings) -> Any:
-    """The application: it opens the store when it starts, and writes all models when it stops."""
+def make_app(settings: Settings) -> tuple[Any, Any]:
+    """The application, which reads all models when it starts and writes them when it stops, and its state."""
     service = Service(settings)
     telemetry = Telemetry(settings, lambda: [service.described(model) for model in list(service.models.values())])
     watching = asyncio.Semaphore(settings.most_streams)
@@ -232,6 +232,7 @@ def make_app(settings: Settings) -> Any:
 
     @app.put(
         "/v2/models/{name}",
+        openapi_extra=schemas.asked(ModelSpec),
         response_model=schemas.Described,
         dependencies=[admin],
         responses={201: {"model": schemas.Described}},
@@ -242,8 +243,6 @@ def make_app(settings: Settings) -> Any:
         spec = _parsed(ModelSpec, await request.body())
         model, new = await service.make(name, spec)
         return _json(service.described(model), 201 if new else 200)
-
-    make.openapi_extra = None  # type: ignore[attr-defined]
 
     @app.get("/v2/models/{name}", response_model=schemas.Described, dependencies=[predicting])
     async def describe(request: Request, name: str) -> Response:
@@ -292,7 +291,13 @@ def make_app(settings: Settings) -> Any:
         model, new = await service.upload(name, await request.body())
         return _json(service.described(model), 201 if new else 200)
 
-    @app.post("/v2/models/{name}/snapshots", status_code=201, response_model=schemas.Kept, dependencies=[admin])
+    @app.post(
+        "/v2/models/{name}/snapshots",
+        openapi_extra=schemas.asked(schemas.SnapshotName),
+        status_code=201,
+        response_model=schemas.Kept,
+        dependencies=[admin],
+    )
     async def snapshot(request: Request, name: str) -> Response:
         """Keep the model as it is under a name."""
         model = named(request, "snapshot", name)
@@ -362,9 +367,7 @@ def make_app(settings: Settings) -> Any:
     async def known(request: Request, error: HTTPException) -> Response:
         return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
 
-    guarded = Guard(app, settings, telemetry)
-    guarded.fastapi = app  # type: ignore[attr-defined]
-    return guarded
+    return Guard(app, settings, telemetry), app.state
 
 
 @contextlib.contextmanager

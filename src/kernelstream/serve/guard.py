@@ -59,7 +59,7 @@ class Guard:
             told["status"] = 499 if told["status"] == 500 else told["status"]
         finally:
             self._active -= 1
-            self._telemetry.end(began, told.pop("operation", "other"), told)  # type: ignore[arg-type]
+            self._telemetry.end(began, told.pop("operation", "other"), told)
 
     def _check(self, scope: Any) -> None:
         if self._active > self._settings.most_requests:

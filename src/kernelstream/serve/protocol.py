@@ -185,7 +185,7 @@ def inferred(name: str, asked: Inference, learner: Learner, scores: np.ndarray) 
     found: dict[str, np.ndarray] = {"prediction": task.decode(scores), "scores": scores.astype(np.float64)}
     if isinstance(task, Classification) and not learner.without_labels:
         found["probabilities"] = learner.probabilities_of(scores)
-    wanted = {one.name: one.parameters for one in asked.outputs} or dict.fromkeys(found, {})
+    wanted = {one.name: one.parameters for one in asked.outputs} or {output: {} for output in found}
     binary = bool(asked.parameters.get("binary_data_output", False))
     outputs, raws = [], []
     for output, parameters in wanted.items():

@@ -77,7 +77,9 @@ class Record(NamedTuple):
     digest: bytes = b""  # of the request, for who uses a key twice
 
 
-_body, _labels, _line = (msgspec.json.Decoder(kind) for kind in (Body, Labels, dict[str, Value]))
+_body: Any = msgspec.json.Decoder(Body)
+_labels: Any = msgspec.json.Decoder(Labels)
+_line: Any = msgspec.json.Decoder(dict[str, Value])
 encoded = msgspec.json.encode
 
 

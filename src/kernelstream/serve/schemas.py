@@ -47,6 +47,11 @@ def _body(schema: dict[str, Any], *others: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def asked(kind: type[BaseModel]) -> dict[str, Any]:
+    """The body of a request that is read whatever type its client says that it has."""
+    return _body(kind.model_json_schema())
+
+
 LEARN = _body(
     _object(
         ["rows", "labels"],

@@ -23,8 +23,8 @@ def serve(settings: Settings, *, said: Any = print) -> None:
 
 
 async def _serve(settings: Settings, said: Any) -> None:
-    app = make_app(settings)
-    service = app.fastapi.state.service
+    app, state = make_app(settings)
+    service = state.service
     if not settings.is_local and not service.tokens():
         service.stop()
         raise ValueError(
@@ -52,7 +52,7 @@ async def _serve(settings: Settings, said: Any) -> None:
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.tls_certificate else "http"
     shown = f"[{host}]" if ":" in host else host
-    following = asyncio.ensure_future(_follow(server, partial(said, f"{scheme}://{shown}:{port}"), app.fastapi.state))
+    following = asyncio.ensure_future(_follow(server, partial(said, f"{scheme}://{shown}:{port}"), state))
     try:
         await server.serve(sockets=[listening])
     finally:

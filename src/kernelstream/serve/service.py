@@ -252,7 +252,7 @@ def _spec_of_file(path: Path, settings: Settings) -> ModelSpec:
     try:
         learner, header = Learner.load_with_header(path)
         classes = learner.task.classes.tolist() if isinstance(learner.task, Classification) else None
-        spec = ModelSpec(
+        spec = ModelSpec(  # type: ignore[call-arg]
             task=learner.task.name,  # type: ignore[arg-type]
             classes=classes,
             algorithm=learner.algorithm.name,

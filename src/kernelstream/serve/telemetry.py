@@ -18,6 +18,19 @@ from .settings import Settings
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _NEWEST = 2000  # requests of a kind whose times are kept
 requests = logging.getLogger("kernelstream.requests")
+_OF_MODELS: dict[str, tuple[Any, str]] = {
+    "rows_learned": (CounterMetricFamily, "Rows learned."),
+    "rows_waiting": (GaugeMetricFamily, "Rows that wait for their labels."),
+    "rows_given_up": (CounterMetricFamily, "Rows whose labels did not come in time."),
+    "rows_queued": (GaugeMetricFamily, "Rows that wait to be learned."),
+    "error": (GaugeMetricFamily, "Error over all rows, each predicted before it was learned."),
+    "error_newest": (GaugeMetricFamily, "Error over the newest rows."),
+    "drifts": (CounterMetricFamily, "Changes of the error that were noticed."),
+    "model_bytes": (GaugeMetricFamily, "Bytes of a model."),
+    "log_bytes": (GaugeMetricFamily, "Bytes of a model's log."),
+    "log_records": (GaugeMetricFamily, "Records of a model's log."),
+    "published_seconds": (GaugeMetricFamily, "Age of what predictions see, while it is not the newest."),
+}
 
 
 class Telemetry:
@@ -36,7 +49,7 @@ class Telemetry:
             "kernelstream_requests_active", "Requests that are being answered.", registry=self.registry
         )
         self._times: dict[str, deque[tuple[float, float]]] = {}
-        self.registry.register(self)  # type: ignore[arg-type]
+        self.registry.register(self)
 
     def begin(self) -> float:
         self._active.inc()
@@ -66,37 +79,15 @@ class Telemetry:
 
     def collect(self) -> Iterable[Any]:
         """What Prometheus asks of the models."""
-        families = {
-            "rows_learned": CounterMetricFamily("kernelstream_rows_learned", "Rows learned.", labels=["model"]),
-            "rows_waiting": GaugeMetricFamily("kernelstream_rows_waiting", "Rows without labels.", labels=["model"]),
-            "rows_given_up": CounterMetricFamily(
-                "kernelstream_rows_given_up", "Rows whose labels never came.", labels=["model"]
-            ),
-            "rows_queued": GaugeMetricFamily(
-                "kernelstream_rows_queued", "Rows that wait to be learned.", labels=["model"]
-            ),
-            "error": GaugeMetricFamily("kernelstream_error", "Error over all rows.", labels=["model", "metric"]),
-            "error_newest": GaugeMetricFamily(
-                "kernelstream_error_newest", "Error over the newest rows.", labels=["model", "metric"]
-            ),
-            "drifts": CounterMetricFamily(
-                "kernelstream_drifts", "Changes of the error that were noticed.", labels=["model"]
-            ),
-            "bytes": GaugeMetricFamily("kernelstream_model_bytes", "Bytes of a model.", labels=["model"]),
-            "log_bytes": GaugeMetricFamily("kernelstream_log_bytes", "Bytes of a model's log.", labels=["model"]),
-            "log_records": GaugeMetricFamily("kernelstream_log_records", "Records of a model's log.", labels=["model"]),
-            "published_seconds": GaugeMetricFamily(
-                "kernelstream_published_seconds",
-                "Age of what predictions see, while it is not the newest.",
-                labels=["model"],
-            ),
+        families: dict[str, Any] = {
+            name: kind(f"kernelstream_{name}", words, labels=["model", "metric"] if "error" in name else ["model"])
+            for name, (kind, words) in _OF_MODELS.items()
         }
         for model in self._described():
+            counts = ("rows_learned", "rows_waiting", "rows_given_up", "rows_queued")
             values = {
-                **{
-                    name: model[name]
-                    for name in ("rows_learned", "rows_waiting", "rows_given_up", "rows_queued", "bytes")
-                },
+                **{name: model[name] for name in counts},
+                "model_bytes": model["bytes"],
                 "drifts": len(model["error"]["drifts"]),
                 "log_bytes": model["log"]["bytes"],
                 "log_records": model["log"]["records"],
