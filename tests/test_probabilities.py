@@ -148,6 +148,15 @@ def test_merged_models_have_chances():
     assert all(np.array_equal(a, b) for a, b in zip(before.link, halves[1]._calibration.link, strict=True))
 
 
+def test_few_rows_do_not_make_sure():
+    X, y, _ = chancy(20)
+    learner, most = Learner("fogd", Binary([0, 1])), []
+    for t in range(20):
+        learner.learn(X[t : t + 1], y[t : t + 1])
+        most.append(learner.probabilities(100.0 * X).max())
+    assert all(chance <= 1.0 / (1.0 + np.exp(-2.0 - t)) + 1e-9 for t, chance in enumerate(most))
+
+
 @pytest.mark.parametrize("scores", [0.0, 1e-20, 1e12])
 @pytest.mark.parametrize("right", ["always", "never", "half"])
 def test_the_link_is_bounded_whatever_comes(scores, right):

@@ -9,7 +9,7 @@ from ..algorithms import Auto, Ridge, Stack
 from ..engine import Algorithm
 from ..learner import Learner
 from ..numerics.link import FLOOR
-from ..numerics.margins import SMALLEST, MarginLink
+from ..numerics.margins import SMALLEST, MarginLink, surest
 from ..tasks import Binary, Classification
 from .graph import Tensor
 
@@ -59,7 +59,8 @@ def by_shares(link: np.ndarray, both: Tensor) -> Tensor:
 def by_margins(link: MarginLink, both: Tensor) -> Tensor:
     size = math.sqrt(link.spread[0] / link.spread[1]) if link.spread[1] > 0.0 else 1.0
     highest = both.node("ReduceMax", np.array([1]), keepdims=1)
-    return softmax(link.slopes[0] / max(size, SMALLEST) * (both - highest))
+    said = link.slopes[0] / max(size, SMALLEST) * (both - highest)
+    return softmax(said.node("Max", said.like(surest(link))))
 
 
 def softmax(f: Tensor) -> Tensor:

@@ -41,8 +41,14 @@ def chances(link: MarginLink, scores: np.ndarray) -> np.ndarray:
     both = np.hstack([-0.5 * scores, 0.5 * scores]) if scores.shape[1] == 1 else scores
     size = math.sqrt(link.spread[0] / link.spread[1]) if link.spread[1] > 0.0 else 1.0
     behind = (both - both.max(axis=1, keepdims=True)).astype(np.float64)
-    grown = np.exp(link.slopes[0] / max(size, SMALLEST) * behind)
+    said = link.slopes[0] / max(size, SMALLEST) * behind
+    grown = np.exp(np.where(np.isneginf(behind), -np.inf, np.maximum(said, surest(link))))
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
+
+
+def surest(link: MarginLink) -> float:
+    """The least logarithm of the odds of a class against the likeliest: few rows do not tell how large scores become."""
+    return -1.0 - float(link.spread[1])
 
 
 @compiled
