@@ -13,11 +13,14 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..engine import disk
 from ..engine.state import ModelFileError
@@ -26,12 +29,12 @@ from .records import BECOME, Record, Refusal, Rows, read
 from .settings import Settings
 from .specs import ModelSpec
 from .state import Answer, State, refused
-from .store import Kept, Made, Store, Write, append, cut
+from .store import Kept, Made, Store, Write, append, cut, take_back
 
 logger = logging.getLogger("kernelstream.serve")
 
 _SHARE = 0.1  # of a model's time that may go into copies of it
-_RETRY = 5.0  # seconds after which a model file is tried again that could not be written
+_RETRY = 5.0  # seconds between model files at the least
 
 
 class Published:
@@ -69,7 +72,9 @@ class Served:
         self._seq = made.seq  # of the newest record that was submitted
         self._applied = made.seq
         self._cut, self._file = made.seq, made.file
-        self._cut_at, self._logged, self._saving = time.monotonic(), 0, False
+        self._cut_at, self._saving = time.monotonic(), False
+        self._sizes: deque[tuple[int, int]] = deque()  # of the records in the log, with their numbers
+        self.log_bytes, self._cut_now = 0, False
         self._answers: dict[str, tuple[int, Kept]] = {}  # of records that are in the log
         self._pending: dict[str, tuple[bytes, asyncio.Future[Answer]]] = {}
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
@@ -84,7 +89,7 @@ class Served:
 
     async def submit(self, record: Record, rows: Rows) -> Answer:
         """Make a record durable, apply it, and give the answer; a key that was used before gives the first answer."""
-        self._require_open()
+        self.require_open()
         if record.key is not None and (before := await self._before(record.key, record.digest)) is not None:
             return before
         if self.queued + rows.n > self._settings.most_queued and self.queued:
@@ -134,7 +139,7 @@ class Served:
 
     async def do(self, work: Callable[[], Answer]) -> Answer:
         """Have the model's thread do something behind all that it was given before."""
-        self._require_open()
+        self.require_open()
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._queue.put(Item(0, None, None, partial(self._tell, answer), work))
         return await answer
@@ -157,7 +162,7 @@ class Served:
 
     async def go_back(self, file: Path, record: Record) -> Answer:
         """Go on with the model of a file, which is kept until the log no longer needs it."""
-        self._require_open()
+        self.require_open()
         self._seq += 1
         kept = self._store.model_folder(self.id) / f"become-{self._seq}.ks"
         await self._loop.run_in_executor(None, copied, file, kept)
@@ -166,7 +171,7 @@ class Served:
         self._log(Item(self._seq, record, None, partial(self._tell, answer)))
         return await answer
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
         if self.closed:
             raise Refusal(f"There is no model {self.name!r}.", 404)
         if self.failed:
@@ -188,6 +193,10 @@ class Served:
     def leave(self, published: Published) -> None:
         with self._switch:
             published.readers -= 1
+
+    @property
+    def log_records(self) -> int:
+        return len(self._sizes)
 
     @property
     def applied(self) -> int:
@@ -230,7 +239,14 @@ class Served:
                 item.reply(Answer.of({"error": f"{type(error).__name__}: {error}"}, 500))
             return
         assert item.record is not None
-        item.reply(self._apply(item.seq, item.record, item.rows))
+        try:
+            item.reply(self._apply(item.seq, item.record, item.rows))
+        except MemoryError:  # which might not come again when the log is read: the record is taken back first
+            self._store.wait(lambda c: take_back(c, self.id, item.seq))
+            item.reply(Answer.of({"error": "There is not enough memory; nothing was learned."}, 503))
+        except Exception as error:
+            logger.exception("model %s, record %d", self.name, item.seq)
+            item.reply(Answer.of({"error": f"{type(error).__name__}: {error}"}, 500))
 
     def _apply(self, seq: int, record: Record, rows: Rows | None) -> Answer:
         if record.kind == BECOME:
@@ -239,7 +255,8 @@ class Served:
             assert rows is not None
             answer = self.state.apply(record, rows)
         self._applied = seq
-        self._logged += len(record.body)
+        self._sizes.append((seq, len(record.body)))
+        self.log_bytes += len(record.body)
         if record.key is not None:
             self._answers[record.key] = seq, Kept(record.key, record.at, record.digest, *answer)
         return answer
@@ -250,7 +267,7 @@ class Served:
             self.state.become(learner, header.get("serve"))
         except (ModelFileError, ValueError) as error:
             return refused(error)
-        self._logged = self._settings.snapshot_bytes  # a file of its own soon
+        self._cut_now = True  # a file of its own soon
         return Answer.of({"rows_learned": learner.n_seen})
 
     def _recover(self) -> None:
@@ -262,8 +279,11 @@ class Served:
         for seq, record in self._store.log(self.id, self._cut):
             if record.kind == BECOME:
                 needed.add(record.body.decode())
-            self._apply(seq, record, None if record.kind == BECOME else read(record))
             self._seq = seq
+            try:
+                self._apply(seq, record, None if record.kind == BECOME else read(record))
+            except (Refusal, TypeError, ArithmeticError) as error:
+                logger.warning("model %s, record %d of the log: %s", self.name, seq, error)
         for path in folder.iterdir():
             if path.name not in needed:
                 path.unlink()
@@ -276,7 +296,8 @@ class Served:
             return
         if self._published.seq < self._applied and now >= self._due:
             self._publish()
-        late = now - self._cut_at > self._settings.snapshot_seconds or self._logged >= self._settings.snapshot_bytes
+        grown = self.log_bytes >= self._settings.snapshot_bytes and now - self._cut_at > _RETRY
+        late = self._cut_now or grown or now - self._cut_at > self._settings.snapshot_seconds
         if late and self._applied > self._cut and not self._saving and self.state.learner is not None:
             self._publish(to_save=True)
             self._saving = True
@@ -289,6 +310,10 @@ class Served:
             free = spare is not None and spare.readers == 0
         reuse = spare.learner if spare is not None and free else None
         copy = None if learner is None else learner.snapshot(reuse)
+        if copy is not None and copy is not reuse and copy.width:
+            for n in (1, 2):  # what predictions run is compiled here, not where others wait for it
+                with contextlib.suppress(FloatingPointError):
+                    copy.scores(np.zeros((n, copy.width)))
         fresh = Published(copy, self._applied, self.state.beside() if to_save else None)
         fresh.readers = int(to_save)  # who saves it reads it
         with self._switch:
@@ -308,13 +333,14 @@ class Served:
             self._store.wait(lambda c: cut(c, self.id, published.seq, file, kept.values(), oldest))
             for key in kept:
                 self._answers.pop(key, None)
-            self._file, self._cut, self._cut_at = file, published.seq, time.monotonic()
+            self._file, self._cut, self._cut_now = file, published.seq, False
+            while self._sizes and self._sizes[0][0] <= published.seq:
+                self.log_bytes -= self._sizes.popleft()[1]
             self._sweep(old, published.seq)
         except (OSError, FloatingPointError) as error:
             logger.warning("model %s: no file could be written (%s); its log grows on", self.name, error)
-            self._cut_at = time.monotonic() - self._settings.snapshot_seconds + _RETRY
         finally:
-            self._logged, self._saving = 0, False
+            self._cut_at, self._saving = time.monotonic(), False
             self.leave(published)
 
     def _sweep(self, old: str | None, seq: int) -> None:
