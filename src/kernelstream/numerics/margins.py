@@ -47,7 +47,7 @@ def chances(link: MarginLink, scores: np.ndarray) -> np.ndarray:
 
 
 def surest(link: MarginLink) -> float:
-    """The least logarithm of the odds of a class against the likeliest: few rows do not tell how large scores become."""
+    """The least logarithm of a class's odds against the likeliest: few rows do not tell how large scores become."""
     return -1.0 - float(link.spread[1])
 
 

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from .. import __version__
 from ..learner import Learner
+from ..tasks import MULTICLASS
 from . import pages, schemas, tokens
 from .guard import Guard
 from .model import Served
@@ -153,24 +154,17 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
             return _response(await model.submit(record, rows))
         if fresh:
             await model.fresh()
-        with seen(model, rows) as learner:
-            if rows.n <= _FEW:
-                return _response(predicted(learner, learner.scores(rows.X), arrow=record.format == ARROW))
-            work = partial(_predicted, learner, rows, arrow=record.format == ARROW)
-            return _response(await asyncio.get_running_loop().run_in_executor(None, work))
+        work = partial(_predicted, arrow=record.format == ARROW)
+        return _response(await looked_at(model, rows, work))
 
-    @contextlib.contextmanager
-    def seen(model: Served, rows: Rows) -> Any:
-        """The published learner, for rows that it can have."""
-        model._require_open()
-        with model.reading() as published, _refusing():
-            learner = published.learner
-            if learner is None:
-                if model.spec.task == "multiclass" and model.spec.classes is None:
-                    raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
-                learner = learner_of(model.spec, named=rows.named, label=None)
-            check_names(learner, rows)
-            yield learner
+    async def looked_at(model: Served, rows: Rows, work: Callable[[Learner, Rows], Any]) -> Any:
+        """What comes of rows that the published model sees; few are looked at here, many beside the event loop."""
+        model.require_open()
+        with model.reading() as published:
+            if published.learner is not None and rows.n <= _FEW:
+                return _looked_at(published.learner, rows, work)
+            look = partial(_looked_at, published.learner or model.spec, rows, work)
+            return await asyncio.get_running_loop().run_in_executor(None, look)
 
     @app.post(
         "/v2/models/{name}/labels",
@@ -216,9 +210,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         asked, rows = read_inference(await request.body(), request.headers.get(LENGTH))
         if rows.n > settings.most_rows:
             raise Refusal(f"There are {rows.n:,} rows; {settings.most_rows:,} are the most (most_rows).", 413)
-        with seen(model, rows) as learner:
-            work = partial(_inferred, name, asked, learner, rows)
-            body, begins = await asyncio.get_running_loop().run_in_executor(None, work)
+        body, begins = await looked_at(model, rows, partial(_inferred, name, asked))
         headers = {LENGTH: str(begins)} if begins is not None else {}
         return Response(body, media_type=schemas.OCTETS if headers else JSON_TYPE, headers=headers)
 
@@ -359,6 +351,10 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         ask = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
         return JSONResponse({"error": str(error)}, error.status, headers=wait | ask)
 
+    @app.exception_handler(OSError)
+    async def full(request: Request, error: OSError) -> Response:
+        return JSONResponse({"error": f"The store cannot write: {error}"}, 507, headers={"Retry-After": "1"})
+
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         return JSONResponse({"error": _told(error.errors())}, 422)
@@ -370,24 +366,31 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     return Guard(app, settings, telemetry), app.state
 
 
-@contextlib.contextmanager
-def _refusing() -> Any:
-    """What a learner cannot do with rows is the client's error."""
+def _looked_at(learner: Learner | ModelSpec, rows: Rows, work: Callable[[Learner, Rows], Any]) -> Any:
+    """What comes of rows; what a learner cannot do with them is the client's error."""
     try:
-        yield
+        if isinstance(learner, ModelSpec):
+            if learner.task == MULTICLASS and learner.classes is None:
+                raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
+            learner = learner_of(learner, named=rows.named, label=None)
+        check_names(learner, rows)
+        return work(learner, rows)
     except Refusal:
         raise
     except (ValueError, FloatingPointError) as error:
         raise Refusal(str(error)) from None
 
 
+def _scores(learner: Learner, rows: Rows) -> np.ndarray:
+    return learner.scores_one(rows.X[0])[None] if rows.n == 1 and type(rows.X) is list else learner.scores(rows.X)
+
+
 def _predicted(learner: Learner, rows: Rows, *, arrow: bool) -> Answer:
-    return predicted(learner, learner.scores(rows.X), arrow=arrow)
+    return predicted(learner, _scores(learner, rows), arrow=arrow)
 
 
 def _inferred(name: str, asked: Any, learner: Learner, rows: Rows) -> tuple[bytes, int | None]:
-    scores: np.ndarray = learner.scores(rows.X)
-    return inferred(name, asked, learner, scores)
+    return inferred(name, asked, learner, _scores(learner, rows))
 
 
 def _response(answer: Answer) -> Response:

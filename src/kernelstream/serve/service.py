@@ -22,7 +22,7 @@ from .records import BECOME, JSON, Record, Refusal
 from .settings import Settings
 from .specs import ModelSpec, algorithm_of, checked
 from .state import Answer, State
-from .store import Snapshot, Store, drop_model, make_model
+from .store import TEMPORARY, Snapshot, Store, drop_model, make_model
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -122,7 +122,7 @@ class Service:
 
     async def file_of(self, model: Served) -> Path:
         """A model file of what was acknowledged, which the caller removes."""
-        descriptor, name = tempfile.mkstemp(suffix=".ks", dir=self.store.folder)
+        descriptor, name = tempfile.mkstemp(".ks", TEMPORARY, self.store.folder)
         os.close(descriptor)
         try:
             await self._write(model, Path(name))
@@ -148,7 +148,7 @@ class Service:
         check_name(name, "model")
         loop = asyncio.get_running_loop()
         async with self._making:
-            with tempfile.TemporaryDirectory(dir=self.store.folder) as folder:
+            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=self.store.folder) as folder:
                 path = Path(folder, "upload.ks")
                 path.write_bytes(body)
                 spec = await loop.run_in_executor(None, _spec_of_file, path, self.settings)
@@ -204,7 +204,6 @@ class Service:
         learner, course = state.learner, state.course
         task = None if learner is None else learner.task
         classes = task.classes.tolist() if isinstance(task, Classification) else model.spec.classes
-        records, size = self.store.log_size(model.id)
         with model.reading() as published:
             behind = time.time() - published.at if published.seq < model.applied else 0.0
             seen = 0 if published.learner is None else published.learner.n_seen
@@ -232,7 +231,7 @@ class Service:
                 "drifts": list(course.marks),
             },
             "published": {"rows_learned": seen, "behind_seconds": behind},
-            "log": {"records": records, "bytes": size},
+            "log": {"records": model.log_records, "bytes": model.log_bytes},
             "snapshots": [
                 {"name": one.name, "made": one.made, "rows_learned": one.rows} for one in self.store.snapshots(model.id)
             ],

@@ -8,6 +8,7 @@ store at a time; tokens may be changed beside it.
 import contextlib
 import errno
 import queue
+import shutil
 import sqlite3
 import threading
 import time
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from ..engine import disk
 from .records import Names, Record, encoded
 
-FILE, MODELS = "store.db", "models"
+FILE, MODELS, TEMPORARY = "store.db", "models", "temporary-"
 LAYOUT = 1  # of the tables
 _GROUP = 512  # requests in a transaction at the most
 _GROUP_BYTES = 64 * 2**20
@@ -119,6 +120,8 @@ class Store:
             self._held.enter_context(disk.held(self.folder / FILE))
         except BlockingIOError:
             raise StoreError(f"{folder} is served by another process; a store has one at a time.") from None
+        for path in self.folder.glob(f"{TEMPORARY}*"):  # what a process that was killed has left
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         self._writing = connected(self.folder / FILE)
         self._reading = connected(self.folder / FILE)
         self._one_reads = threading.Lock()
@@ -146,11 +149,6 @@ class Store:
                 kind, form, body, at, names, key, digest = rest
                 yield seq, Record(kind, form, body, at, Names(*names.split("\0")), key, digest)
             after = found[-1][0]
-
-    def log_size(self, model: int) -> tuple[int, int]:
-        """How many records there are, and their bytes."""
-        n, size = self._rows("SELECT COUNT(*), SUM(LENGTH(body)) FROM log WHERE model=?", model)[0]
-        return n, size or 0
 
     def answer(self, model: int, key: str) -> Kept | None:
         query = "SELECT key, at, digest, status, type, body FROM answers WHERE model=? AND key=?"
@@ -236,6 +234,11 @@ def append(connection: sqlite3.Connection, model: int, seq: int, record: Record)
     names = "\0".join((record.names.label, record.names.id, record.names.weight))
     values = (model, seq, record.at, record.kind, record.format, names, record.key, record.digest, record.body)
     connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+
+def take_back(connection: sqlite3.Connection, model: int, seq: int) -> None:
+    """Remove a record that was not applied."""
+    connection.execute("DELETE FROM log WHERE model=? AND seq=?", (model, seq))
 
 
 def cut(
