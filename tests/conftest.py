@@ -46,6 +46,8 @@ LONG = (
     "test_laws.py::test_an_exemption_is_of_a_law_that_does_not_hold*",
     "test_laws.py::test_block_size_has_no_effect_on_large_models*",
     "test_laws.py::test_law[[]block_size_has_no_effect-auto]",
+    "test_laws.py::test_law[[]merge_refuses_strangers-*, *",
+    "test_laws.py::test_law[[]nothing_is_recompiled-*, *",
     "test_laws.py::test_law[[]nothing_is_recompiled-auto]",
     "test_laws.py::test_law[[]resumes_bit_for_bit-auto]",
     "test_laws.py::test_law[[]threads_have_no_effect-auto]",
@@ -61,6 +63,7 @@ LONG = (
     "test_report.py::test_the_demo_runs_every_learner_on_every_data_set",
     "test_reproduce.py::test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes",
     "test_ridge.py::test_a_million_rows*",
+    "test_risk.py::test_a_float32_model_goes_on_learning_after_2_to_the_24_rounds[[]dualsgd*",
     "test_risk.py::test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade",
 )
 # What it tries with one learner of each kind only; the laws are tried with all, those of auto's cuts, files and threads

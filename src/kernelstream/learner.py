@@ -691,8 +691,6 @@ class Learner:
 
     def _make_room(self, width: int, task: Task) -> None:
         """Begin with the first block; grow when a block is wider or brings new classes."""
-        if self._calibration and isinstance(task, Classification):
-            self._calibration.grow(len(task.classes))
         if self._runner is None:
             shape = Shape(width, task.n_outputs, self.seed, np.dtype(self.dtype))
             spec = self.algorithm.settle(task.name, Sample(0.0, 0))
@@ -704,7 +702,10 @@ class Learner:
                 opening = opening.retargeted(lambda signs: (signs + 1.0) / 2.0)
         else:
             return
-        vars(self).update(_runner=runner, _opening=opening, task=task)
+        link = self._calibration
+        if link and isinstance(task, Classification):
+            link = link.grown(len(task.classes))
+        vars(self).update(_runner=runner, _opening=opening, task=task, _calibration=link)
 
     def snapshot(self, reuse: "Learner | None" = None) -> "Learner":
         """The learner as it stands, apart from it, for predictions and files while this one learns on.

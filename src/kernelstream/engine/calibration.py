@@ -82,13 +82,14 @@ class Calibration:
         """(n, classes)."""
         return chances(self.link, scores)
 
-    def grow(self, n_classes: int) -> None:
-        """Take in classes that are new; each begins with the mean slope of the others."""
+    def grown(self, n_classes: int) -> "Calibration":
+        """With classes that are new; each begins with the mean slope of the others."""
         missing = n_classes - self.link.slopes.shape[1]
-        if missing > 0:
-            new = first_link(missing).slopes
-            new[0] = self._link.slopes[0].mean() if self._link.slopes.size else 1.0
-            self._link = self._link._replace(slopes=np.hstack([self._link.slopes, new]))
+        if missing <= 0:
+            return self
+        new = first_link(missing).slopes
+        new[0] = self._link.slopes[0].mean() if self._link.slopes.size else 1.0
+        return Calibration(self._link._replace(slopes=np.hstack([self._link.slopes, new])))
 
     def copy(self) -> "Calibration":
         return Calibration(MarginLink(*(array.copy() for array in self.link)))
