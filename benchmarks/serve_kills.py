@@ -226,8 +226,8 @@ def _against_log(store: Path, served: Learner, said: list[Said]) -> list[str]:
             for id, row in zip(given["ids"], given["rows"], strict=True):
                 offline.show_waiting(np.array(row), id)
         elif kind == "learn":
-            shown = offline.task.decode(offline.learn(np.array(given["rows"]), given["labels"])).tolist()
-            if shown != by_key[key].answer["predictions"]:
+            scores = offline.learn(np.array(given["rows"]), given["labels"])
+            if offline.task.decode(scores).tolist() != by_key[key].answer["predictions"]:
                 faults.append("predictions were not those of the model at its place in the log")
         else:
             waiting = set(offline.waiting.ids)

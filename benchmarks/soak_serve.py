@@ -10,10 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import serve_kills
+from . import serve_bodies, serve_disk, serve_interface, serve_kills
 
 Outcome = tuple[str, list[str]]
 
@@ -49,7 +50,26 @@ def _kills(given: Any) -> list[Callable[[Path], Outcome]]:
     ]
 
 
-PARTS: dict[str, Callable[[Any], list[Callable[[Path], Outcome]]]] = {"kills": _kills}
+def _bodies(given: Any) -> list[Callable[[Path], Outcome]]:
+    return [partial(serve_bodies.mutated, kind=kind, n=given.cases, seed=given.seed) for kind in serve_bodies.KINDS]
+
+
+def _disk(given: Any) -> list[Callable[[Path], Outcome]]:
+    if reason := serve_disk.why_not():
+        return [lambda folder: (f"left out, as {reason}", [])]
+    return [partial(serve_disk.full, rounds=10, snapshots=snapshots) for snapshots in (False, True)]
+
+
+def _interface(given: Any) -> list[Callable[[Path], Outcome]]:
+    return [partial(serve_interface.conforms, examples=given.examples, seed=given.seed)]
+
+
+PARTS: dict[str, Callable[[Any], list[Callable[[Path], Outcome]]]] = {
+    "kills": _kills,
+    "bodies": _bodies,
+    "disk": _disk,
+    "interface": _interface,
+}
 
 
 if __name__ == "__main__":
