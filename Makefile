@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-long lint check bench no-tuning fuzz soak reproduce clean
+.PHONY: demo test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
@@ -38,6 +38,10 @@ fuzz: $(VENV)/.ready
 # 100,000,000 rows through each of ten learners; memory and time a row must stay what they were.
 soak: $(VENV)/.ready
 	$(RUN)/python -m benchmarks.soak $(PARTS)
+
+# A service that is killed a hundred times, gets 40,000 mutated bodies, a full disk, and what schemathesis makes of its interface.
+soak-serve: $(VENV)/.ready
+	$(RUN)/python -m benchmarks.soak_serve $(PARTS)
 
 # KERNELSTREAM_DATA names the directory with the papers' data.
 reproduce: $(VENV)/.ready

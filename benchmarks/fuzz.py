@@ -164,7 +164,7 @@ class Models:
 
         data, y = _pick(rng, self.files)
         path = self.folder / "m.ks"
-        path.write_bytes(self._mutated(rng, data))
+        path.write_bytes(self.mutated(rng, data))
 
         def load() -> tuple[str, str]:
             learner = Learner.load(path)
@@ -180,7 +180,7 @@ class Models:
 
         return _ending(load, (ModelFileError,))
 
-    def _mutated(self, rng: np.random.Generator, data: bytes) -> bytes:
+    def mutated(self, rng: np.random.Generator, data: bytes) -> bytes:
         if rng.random() < 0.2:
             return _scratched(rng, data)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

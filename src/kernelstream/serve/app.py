@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -17,6 +18,7 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
 from .. import __version__
+from ..engine import disk
 from ..learner import Learner
 from ..tasks import MULTICLASS
 from . import pages, schemas, tokens
@@ -29,7 +31,10 @@ from .service import Service
 from .settings import Settings
 from .specs import ModelSpec, learner_of
 from .state import ARROW_TYPE, JSON_TYPE, Answer, check_names, predicted
+from .store import StoreError
 from .telemetry import Telemetry
+
+logger = logging.getLogger("kernelstream.serve")
 
 _FEW = 64  # rows that are predicted in the event loop itself
 _EVENTS = 1.0  # seconds between what a page that watches is told
@@ -84,7 +89,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
 
         async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
             known = service.tokens()
-            if not known:
+            if not known and settings.is_local:
                 return
             kind, _, token = (authorization or "").partition(" ")
             if kind.lower() != "bearer" or tokens.hashed(token.strip()) not in known:
@@ -351,9 +356,12 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         ask = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
         return JSONResponse({"error": str(error)}, error.status, headers=wait | ask)
 
-    @app.exception_handler(OSError)
+    @app.exception_handler(StoreError)
+    @app.exception_handler(disk.OutputError)
     async def full(request: Request, error: OSError) -> Response:
-        return JSONResponse({"error": f"The store cannot write: {error}"}, 507, headers={"Retry-After": "1"})
+        logger.warning("%s", error)
+        told = "The store cannot write, as its disk is full or fails: nothing has changed."
+        return JSONResponse({"error": told}, 507, headers={"Retry-After": "1"})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import queue
+import secrets
 import threading
 import time
 from collections import deque
@@ -34,7 +35,8 @@ from .store import Kept, Made, Store, Write, append, cut, take_back
 logger = logging.getLogger("kernelstream.serve")
 
 _SHARE = 0.1  # of a model's time that may go into copies of it
-_RETRY = 5.0  # seconds between model files at the least
+_BYTES_OF_ANSWER = 1024  # that is kept, beside its body: its key, its digest, Python's objects
+_RETRY = 5.0  # seconds after which a model file is tried again that could not be written
 
 
 class Published:
@@ -67,15 +69,17 @@ class Served:
         self._loop = asyncio.get_running_loop()
         self.state = State(self.spec)
         self.ready, self.failed = asyncio.Event(), ""
-        self.closed = False
+        self.closed, self._last_file = False, True
         self.queued = 0  # rows that were submitted and not answered
         self._seq = made.seq  # of the newest record that was submitted
         self._applied = made.seq
         self._cut, self._file = made.seq, made.file
         self._cut_at, self._saving = time.monotonic(), False
         self._sizes: deque[tuple[int, int]] = deque()  # of the records in the log, with their numbers
-        self.log_bytes, self._cut_now = 0, False
+        self.log_bytes, self._cut_now, self._not_before = 0, False, 0.0
+        self._answer_bytes = 0  # memory that a cut of the log sets free
         self._answers: dict[str, tuple[int, Kept]] = {}  # of records that are in the log
+        self._becoming: dict[str, int] = {}  # files that records in the log name, and the records' numbers
         self._pending: dict[str, tuple[bytes, asyncio.Future[Answer]]] = {}
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._switch = threading.Lock()  # of what is published, and of who reads it
@@ -126,7 +130,8 @@ class Served:
             known, answer = self._pending[key]
             _require_same(known, digest)
             return await asyncio.shield(answer)
-        kept = self._answers[key][1] if key in self._answers else self._store.answer(self.id, key)
+        found = self._answers.get(key)  # they go from here when they are in the store
+        kept = self._store.answer(self.id, key) if found is None else found[1]
         if kept is None:
             return None
         _require_same(kept.digest, digest)
@@ -163,11 +168,12 @@ class Served:
     async def go_back(self, file: Path, record: Record) -> Answer:
         """Go on with the model of a file, which is kept until the log no longer needs it."""
         self.require_open()
-        self._seq += 1
-        kept = self._store.model_folder(self.id) / f"become-{self._seq}.ks"
+        kept = self._store.model_folder(self.id) / f"become-{secrets.token_hex(8)}.ks"
         await self._loop.run_in_executor(None, copied, file, kept)
+        self.require_open()
         answer: asyncio.Future[Answer] = self._loop.create_future()
         record = record._replace(body=kept.name.encode())
+        self._seq += 1  # numbers are taken in the order in which records are logged
         self._log(Item(self._seq, record, None, partial(self._tell, answer)))
         return await answer
 
@@ -218,7 +224,7 @@ class Served:
             self._keep_up()
         while self._saving:
             time.sleep(0.01)
-        if not self.failed and self._applied > self._cut and self.state.learner is not None:
+        if self._last_file and not self.failed and self._applied > self._cut:
             self._publish(to_save=True)
             self._save(self._published)
 
@@ -250,6 +256,7 @@ class Served:
 
     def _apply(self, seq: int, record: Record, rows: Rows | None) -> Answer:
         if record.kind == BECOME:
+            self._becoming[record.body.decode()] = seq
             answer = self._become(record.body.decode())
         else:
             assert rows is not None
@@ -259,6 +266,7 @@ class Served:
         self.log_bytes += len(record.body)
         if record.key is not None:
             self._answers[record.key] = seq, Kept(record.key, record.at, record.digest, *answer)
+            self._answer_bytes += len(answer.body) + _BYTES_OF_ANSWER
         return answer
 
     def _become(self, name: str) -> Answer:
@@ -296,9 +304,9 @@ class Served:
             return
         if self._published.seq < self._applied and now >= self._due:
             self._publish()
-        grown = self.log_bytes >= self._settings.snapshot_bytes and now - self._cut_at > _RETRY
+        grown = self.log_bytes + self._answer_bytes >= self._settings.snapshot_bytes
         late = self._cut_now or grown or now - self._cut_at > self._settings.snapshot_seconds
-        if late and self._applied > self._cut and not self._saving and self.state.learner is not None:
+        if late and now >= self._not_before and self._applied > self._cut and not self._saving:
             self._publish(to_save=True)
             self._saving = True
             self._savers.submit(self._save, self._published)
@@ -324,21 +332,23 @@ class Served:
 
     def _save(self, published: Published) -> None:
         """Write a published state to a file of its own, and cut the log behind it; in any thread."""
-        file = f"{published.seq}.ks"
+        file = None if published.learner is None else f"{published.seq}.ks"  # what has learned nothing needs none
         try:
-            assert published.learner is not None
-            published.learner.save(self._store.model_folder(self.id) / file, serve=published.beside)
+            if published.learner is not None:
+                published.learner.save(self._store.model_folder(self.id) / str(file), serve=published.beside)
             old, oldest = self._file, time.time() - self._settings.keys_seconds
             kept = {key: one for key, (seq, one) in list(self._answers.items()) if seq <= published.seq}
             self._store.wait(lambda c: cut(c, self.id, published.seq, file, kept.values(), oldest))
-            for key in kept:
+            for key, one in kept.items():
                 self._answers.pop(key, None)
+                self._answer_bytes -= len(one.body) + _BYTES_OF_ANSWER
             self._file, self._cut, self._cut_now = file, published.seq, False
             while self._sizes and self._sizes[0][0] <= published.seq:
                 self.log_bytes -= self._sizes.popleft()[1]
             self._sweep(old, published.seq)
-        except (OSError, FloatingPointError) as error:
+        except Exception as error:
             logger.warning("model %s: no file could be written (%s); its log grows on", self.name, error)
+            self._not_before = time.monotonic() + _RETRY
         finally:
             self._cut_at, self._saving = time.monotonic(), False
             self.leave(published)
@@ -348,16 +358,17 @@ class Served:
         folder = self._store.model_folder(self.id)
         named = {snapshot.file for snapshot in self._store.snapshots(self.id)}
         with contextlib.suppress(OSError):
-            for path in folder.glob("become-*.ks"):
-                if int(path.stem.partition("-")[2]) <= seq:
-                    path.unlink()
+            for name in [name for name, at in list(self._becoming.items()) if at <= seq]:
+                del self._becoming[name]
+                (folder / name).unlink()
             if old is not None and old != self._file and old not in named:
                 (folder / old).unlink()
 
-    def stop(self) -> None:
-        """Let the thread end behind all that it was given, and write the model."""
-        self.closed = True
-        self._queue.put(None)
+    def stop(self, *, save: bool = True) -> None:
+        """Let the thread end behind all that was submitted, and write the model."""
+        self.closed, self._last_file = True, save
+        end = partial(self._queue.put, None)
+        self._store.ask(Write(lambda c: None, end, lambda _: end()))
 
     def join(self) -> None:
         self._thread.join()

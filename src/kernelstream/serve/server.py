@@ -15,6 +15,8 @@ from .telemetry import log_to_stderr
 
 logger = logging.getLogger("kernelstream.serve")
 
+_MOST_HEAD = 65_536  # bytes of a request before its body
+
 
 def serve(settings: Settings, *, said: Any = print) -> None:
     """Serve until a signal says to stop; `said` is told the address once it listens."""
@@ -83,30 +85,58 @@ def _listening(settings: Settings) -> socket.socket:
 
 def _protocol(seconds: float) -> type[HttpToolsProtocol]:
     class Patient(HttpToolsProtocol):
-        """HTTP, for clients that say what they want within so many seconds."""
+        """HTTP, for clients that say what they want, and take what they get, within so many seconds."""
 
-        _cut: asyncio.TimerHandle | None = None
+        _asked: asyncio.TimerHandle | None = None  # while a request's head is not there
+        _taken: asyncio.TimerHandle | None = None  # while an answer is not taken
+        _head = 0  # bytes of a head that is not there yet
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._cut = self.loop.call_later(seconds, transport.close)
+            self._asked = self.loop.call_later(seconds, transport.abort)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._head = 0 if self._asked is None else self._head + len(data)
+            if self._head > _MOST_HEAD:
+                self.transport.abort()
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            if self._cut is None:
-                self._cut = self.loop.call_later(seconds, self.transport.close)
+            if self._asked is None:
+                self._asked = self.loop.call_later(seconds, self.transport.abort)
 
         def on_headers_complete(self) -> None:
-            self._disarm()
+            _cancel(self._asked)
+            self._asked = None
             super().on_headers_complete()
 
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._give_up_later()
+
+        def resume_writing(self) -> None:
+            _cancel(self._taken)
+            self._taken = None
+            super().resume_writing()
+
+        def timeout_keep_alive_handler(self) -> None:
+            super().timeout_keep_alive_handler()
+            self._give_up_later()
+
+        def _give_up_later(self) -> None:
+            """Closing a connection would wait for its client to take what was answered, as long as it likes."""
+            if self._taken is None:
+                self._taken = self.loop.call_later(seconds, self.transport.abort)
+
         def connection_lost(self, exc: Exception | None) -> None:
-            self._disarm()
+            _cancel(self._asked)
+            _cancel(self._taken)
             super().connection_lost(exc)
 
-        def _disarm(self) -> None:
-            if self._cut is not None:
-                self._cut.cancel()
-                self._cut = None
-
     return Patient
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import shutil
+import sqlite3
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +23,9 @@ from .records import BECOME, JSON, Record, Refusal
 from .settings import Settings
 from .specs import ModelSpec, algorithm_of, checked
 from .state import Answer, State
-from .store import TEMPORARY, Snapshot, Store, drop_model, make_model
+from .store import TEMPORARY, Snapshot, Store, drop_model, make_model, on_disk
 
+_FIRST = "0.ks"  # the file of a model that came as one
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -90,15 +92,15 @@ class Service:
 
     async def _made(self, name: str, spec: ModelSpec, file: Path | None) -> Served:
         """A new model, of a file or without any row."""
-        loop = asyncio.get_running_loop()
-        kept = None if file is None else "0.ks"
         written = spec.model_dump(mode="json")
-        id = await loop.run_in_executor(None, self.store.wait, lambda c: make_model(c, name, written, None))
-        if file is not None and kept is not None:
-            await loop.run_in_executor(None, copied, file, self.store.model_folder(id) / kept)
-            await loop.run_in_executor(
-                None, self.store.wait, lambda c: c.execute("UPDATE models SET file=? WHERE id=?", (kept, id)).rowcount
-            )
+
+        def make(connection: sqlite3.Connection) -> int:
+            id = make_model(connection, name, written, None if file is None else _FIRST)
+            if file is not None:
+                copied(file, self.store.model_folder(id) / _FIRST)
+            return id
+
+        id = await asyncio.get_running_loop().run_in_executor(None, self.store.wait, make)
         made = next(one for one in self.store.models() if one.id == id)
         model = Served(made, self.store, self.settings, self._savers)
         await model.ready.wait()
@@ -110,19 +112,26 @@ class Service:
             raise Refusal(f"There are {len(self.models)} models, and most_models says so many may be.", 409)
 
     async def delete(self, name: str) -> None:
-        model = self.model(name)
-        del self.models[name]
-        model.stop()
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, model.join)
-        await loop.run_in_executor(None, self.store.wait, lambda c: drop_model(c, model.id))
-        await loop.run_in_executor(None, shutil.rmtree, self.store.model_folder(model.id), True)
+        async with self._making:
+            model = self.model(name)
+            model.closed = True  # nothing more is submitted
+            try:
+                await loop.run_in_executor(None, self.store.wait, lambda c: drop_model(c, model.id))
+            except OSError:
+                model.closed = False
+                raise
+            del self.models[name]
+            model.stop(save=False)
+            await loop.run_in_executor(None, model.join)
+            await loop.run_in_executor(None, shutil.rmtree, self.store.model_folder(model.id), True)
 
     # Files.
 
     async def file_of(self, model: Served) -> Path:
         """A model file of what was acknowledged, which the caller removes."""
-        descriptor, name = tempfile.mkstemp(".ks", TEMPORARY, self.store.folder)
+        with on_disk():
+            descriptor, name = tempfile.mkstemp(".ks", TEMPORARY, self.store.folder)
         os.close(descriptor)
         try:
             await self._write(model, Path(name))
@@ -148,7 +157,7 @@ class Service:
         check_name(name, "model")
         loop = asyncio.get_running_loop()
         async with self._making:
-            with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=self.store.folder) as folder:
+            with on_disk(), tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=self.store.folder) as folder:
                 path = Path(folder, "upload.ks")
                 path.write_bytes(body)
                 spec = await loop.run_in_executor(None, _spec_of_file, path, self.settings)

@@ -91,10 +91,9 @@ class State:
             self.shown.pop(id, None)
             self.shown[id] = record.at, learner.task.decode(parts[-1]).tolist()[0]
             self.labelled.pop(id, None)
-        before = len(self.shown)
-        for id in list(self.shown)[: before - len(learner.waiting)]:
-            del self.shown[id]
-        self.given_up += before - len(self.shown)
+            if len(self.shown) > len(learner.waiting):  # it keeps the newest
+                del self.shown[next(iter(self.shown))]
+                self.given_up += 1
         return predicted(learner, np.concatenate(parts), arrow=record.format == ARROW)
 
     def _label(self, rows: Rows) -> Answer:
@@ -114,8 +113,8 @@ class State:
             self.course.take(self.course.errors([label], [self.shown.pop(id)[1]]))
             self.labelled[id] = None
             found[id] = LEARNED
-        for id in list(self.labelled)[: max(0, len(self.labelled) - _REMEMBERED)]:
-            del self.labelled[id]
+        while len(self.labelled) > _REMEMBERED:
+            del self.labelled[next(iter(self.labelled))]
         told: dict[str, Any] = {"labels": found, "rows_learned": self.rows_learned}
         return Answer.of(told | ({"reasons": reasons} if reasons else {}))
 

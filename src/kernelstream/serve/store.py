@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +50,17 @@ class StoreError(OSError):
 
 class Full(StoreError):
     """Nothing could be written: the disk is full or fails. Nothing has changed."""
+
+
+@contextlib.contextmanager
+def on_disk() -> Iterator[None]:
+    """What the disk refuses is Full."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        raise Full(errno.ENOSPC, f"Nothing was written: {error}.") from error
 
 
 class Made(NamedTuple):
@@ -206,7 +217,7 @@ class Store:
         try:
             if group:
                 self._transact(group)
-        except (sqlite3.Error, OSError) as error:
+        except Exception as error:  # whatever it is, the thread goes on: nobody else answers
             if len(group) > 1:  # one that is too large for the room there is takes no other with it
                 for write in group:
                     self._commit([write])
@@ -242,10 +253,11 @@ def take_back(connection: sqlite3.Connection, model: int, seq: int) -> None:
 
 
 def cut(
-    connection: sqlite3.Connection, model: int, seq: int, file: str, answers: Iterable[Kept], oldest: float
+    connection: sqlite3.Connection, model: int, seq: int, file: str | None, answers: Iterable[Kept], oldest: float
 ) -> None:
     """From now on the model is what a file says and the log behind `seq`; answers whose requests go are kept."""
-    connection.execute("UPDATE models SET file=?, seq=? WHERE id=?", (file, seq, model))
+    if connection.execute("UPDATE models SET file=?, seq=? WHERE id=?", (file, seq, model)).rowcount == 0:
+        return  # it was deleted meanwhile
     connection.execute("DELETE FROM log WHERE model=? AND seq<=?", (model, seq))
     connection.executemany(
         "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", [(model, *kept) for kept in answers]

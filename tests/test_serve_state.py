@@ -1,0 +1,267 @@
+"""The state of a served model: it moves with records, one after the other, as plain calls of a Learner would move it."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from benchmarks.service_process import differences
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernelstream import Learner
+from kernelstream.serve.records import JSON, LABEL, LEARN, SHOW, Record, encoded, read
+from kernelstream.serve.specs import ModelSpec, learner_of
+from kernelstream.serve.state import State, refused
+
+pytest.importorskip("fastapi", reason="pip install 'kernelstream[serve]' brings it")
+
+IDS = [f"id-{k}" for k in range(8)]
+WORDS = ("red", "blue", "green")
+SPECS = {
+    "binary": {"task": "binary", "classes": [0, 1], "algorithm": {"name": "fogd", "n_components": 8}},
+    "multiclass": {"task": "multiclass", "algorithm": {"name": "rbp", "budget": 4}},
+    "regression": {"task": "regression", "algorithm": {"name": "fogd", "n_components": 8}},
+}
+numbers = st.floats(-3, 3, width=32)
+vectors = st.lists(numbers, min_size=2, max_size=2)
+named = st.dictionaries(st.sampled_from("abcd"), st.one_of(numbers, st.none()), min_size=1, max_size=3)
+LABELS = {
+    "binary": st.sampled_from([0, 1, 1, 0, 7, "word"]),
+    "multiclass": st.sampled_from(["x", "y", "z"]),
+    "regression": st.one_of(numbers, st.just("word")),
+}
+
+
+def spec_of(task, **more):
+    return ModelSpec(**SPECS[task] | {"waiting_rows": 5, "waiting_seconds": 10.0} | more)
+
+
+@st.composite
+def histories(draw, task, rows):
+    """Records with moments that do not go back."""
+    found, at = [], 1000.0
+    for _ in range(draw(st.integers(1, 12))):
+        at += draw(st.sampled_from([0.0, 0.5, 4.0, 11.0]))
+        kind = draw(st.sampled_from((LEARN, SHOW, LABEL)))
+        if kind == LABEL:
+            body = {"labels": draw(st.dictionaries(st.sampled_from(IDS), LABELS[task], min_size=1, max_size=4))}
+        else:
+            X = draw(st.lists(rows, min_size=1, max_size=4))
+            body = {"rows": X}
+            if kind == LEARN:
+                body["labels"] = draw(st.lists(LABELS[task], min_size=len(X), max_size=len(X)))
+                if len({isinstance(label, str) for label in body["labels"]}) > 1:
+                    continue  # refused where the request is read
+            else:
+                body["ids"] = draw(st.lists(st.sampled_from(IDS), min_size=len(X), max_size=len(X), unique=True))
+        found.append(Record(kind, JSON, encoded(body), at))
+    return found
+
+
+class Plain:
+    """The same in plain calls of a Learner, without any of the state's code."""
+
+    def __init__(self, spec):
+        self.spec, self.learner = spec, None
+        self.waits, self.labelled, self.given_up = {}, set(), 0
+
+    def apply(self, record):
+        body = json.loads(record.body)
+        for id in [id for id, at in self.waits.items() if at < record.at - self.spec.waiting_seconds]:
+            self.waits.pop(id)
+            self.learner.waiting.drop(id)
+            self.given_up += 1
+        try:
+            return getattr(self, record.kind)(record.at, body)
+        except (ValueError, FloatingPointError) as error:
+            return {"error": str(error)}
+
+    def ready(self, rows, label=None):
+        if self.learner is None:
+            if label is None and self.spec.task == "multiclass":
+                raise ValueError("no class")
+            self.learner = learner_of(self.spec, named=isinstance(rows[0], dict), label=label)
+        return rows if isinstance(rows[0], dict) else np.array(rows)
+
+    def learn(self, at, body):
+        X = self.ready(body["rows"], body["labels"][0])
+        scores = self.learner.learn(X, body["labels"])
+        return {"predictions": self.learner.task.decode(scores).tolist(), "rows_learned": self.learner.n_seen}
+
+    def show(self, at, body):
+        X = self.ready(body["rows"])
+        self.learner.scores(X)
+        scores = []
+        for row, id in zip(X, body["ids"], strict=True):
+            scores.append(self.learner.show_waiting(row, id).tolist()[0])
+            self.waits.pop(id, None)
+            self.waits[id] = at
+            self.labelled.discard(id)
+            while len(self.waits) > self.spec.waiting_rows:
+                del self.waits[next(iter(self.waits))]
+                self.given_up += 1
+        return {"scores": scores}
+
+    def label(self, at, body):
+        found = {}
+        for id, label in body["labels"].items():
+            if id not in self.waits:
+                found[id] = "repeated" if id in self.labelled else "unknown"
+                continue
+            try:
+                self.learner.label(id, label)
+            except (ValueError, FloatingPointError):
+                found[id] = "refused"
+                continue
+            del self.waits[id]
+            self.labelled.add(id)
+            found[id] = "learned"
+        return {"labels": found, "rows_learned": 0 if self.learner is None else self.learner.n_seen}
+
+
+def answered(state, record):
+    return json.loads(state.apply(record, read(record)).body)
+
+
+def same(state, other):
+    """Whether two states are one, whatever comes next."""
+    if state.learner is None or other.learner is None:
+        return state.learner is other.learner
+    beside, others = state.beside(), other.beside()
+    return beside == others and list(beside["shown"]) == list(others["shown"]) and not unlike(state, other)
+
+
+def unlike(state, other):
+    return differences(state.learner, other.learner)
+
+
+cases = pytest.mark.parametrize(
+    ("task", "rows"),
+    [("binary", vectors), ("multiclass", named), ("regression", named)],
+    ids=["binary", "multiclass-named", "regression-named"],
+)
+few = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@cases
+@few
+@given(data=st.data())
+def test_records_are_plain_calls_of_a_learner(task, rows, data):
+    records = data.draw(histories(task, rows))
+    state, plain = State(spec_of(task)), Plain(spec_of(task))
+    for record in records:
+        told, expected = answered(state, record), plain.apply(record)
+        assert ("error" in told) == ("error" in expected)
+        if "error" not in told:
+            assert {name: told[name] for name in expected} == expected
+    assert state.given_up == plain.given_up
+    assert list(state.shown) == list(plain.waits)
+    if state.learner is not None and plain.learner is not None:
+        assert not unlike(state, plain)
+
+
+@cases
+@few
+@given(data=st.data())
+def test_a_file_at_any_place_changes_nothing_that_comes_after(task, rows, data, tmp_path_factory):
+    records = data.draw(histories(task, rows))
+    place = data.draw(st.integers(0, len(records)))
+    straight, broken = State(spec_of(task)), State(spec_of(task))
+    for record in records[:place]:
+        straight.apply(record, read(record))
+        broken.apply(record, read(record))
+    if broken.learner is not None:
+        path = tmp_path_factory.mktemp("state") / "m.ks"
+        broken.learner.save(path, serve=broken.beside())
+        broken = State(spec_of(task))
+        learner, header = Learner.load_with_header(path)
+        broken.become(learner, header["serve"])
+    for record in records[place:]:
+        assert answered(broken, record) == answered(straight, record)
+    assert same(broken, straight)
+
+
+def record_of(kind, at=0.0, **body):
+    return Record(kind, JSON, encoded(body), at)
+
+
+def show(state, ids, at=0.0):
+    return answered(state, record_of(SHOW, at, rows=[[float(k), 1.0] for k in range(len(ids))], ids=ids))
+
+
+def test_a_label_is_learned_once():
+    state = State(spec_of("binary"))
+    show(state, ["a", "b"])
+    tell = partial(record_of, LABEL)
+    assert answered(state, tell(labels={"a": 1, "c": 0})) == {
+        "labels": {"a": "learned", "c": "unknown"},
+        "rows_learned": 1,
+    }
+    assert answered(state, tell(labels={"a": 1, "b": 0})) == {
+        "labels": {"a": "repeated", "b": "learned"},
+        "rows_learned": 2,
+    }
+    show(state, ["a"])
+    assert answered(state, tell(labels={"a": 1}))["labels"] == {"a": "learned"}  # another row of the same name
+
+
+def test_a_label_that_cannot_be_learned_leaves_its_row_waiting():
+    state = State(spec_of("binary"))
+    show(state, ["a"])
+    told = answered(state, record_of(LABEL, labels={"a": 7}))
+    assert told["labels"] == {"a": "refused"} and "7" in told["reasons"]["a"]
+    assert answered(state, record_of(LABEL, labels={"a": 1}))["labels"] == {"a": "learned"}
+
+
+def test_the_oldest_rows_are_given_up_where_too_many_wait():
+    state = State(spec_of("binary", waiting_rows=3))
+    show(state, ["a", "b"])
+    show(state, ["c", "d", "e"])
+    assert list(state.shown) == ["c", "d", "e"] == state.learner.waiting.ids
+    assert state.given_up == 2
+    show(state, ["c"])  # shown anew, it is the newest
+    show(state, ["f"])
+    assert list(state.shown) == ["e", "c", "f"] and state.given_up == 3
+    show(state, list("ghijk"))
+    assert list(state.shown) == ["i", "j", "k"] and state.given_up == 8
+
+
+def test_rows_are_given_up_by_their_age():
+    state = State(spec_of("binary", waiting_seconds=10.0))
+    show(state, ["a"], 0.0)
+    show(state, ["b"], 5.0)
+    assert answered(state, record_of(LABEL, 10.0, labels={"c": 1}))["labels"] == {"c": "unknown"}
+    assert list(state.shown) == ["a", "b"]
+    assert answered(state, record_of(LABEL, 10.1, labels={"a": 1, "b": 1}))["labels"] == {"a": "unknown", "b": "learned"}
+    assert state.given_up == 1 and state.learner.waiting.ids == []
+
+
+def test_rows_of_which_one_cannot_be_shown_do_not_wait_at_all():
+    state = State(spec_of("regression"))
+    answered(state, record_of(LEARN, rows=[{"a": 1.0, "b": "red"}], labels=[1.0]))
+    told = answered(state, record_of(SHOW, rows=[{"a": 1.0}, {"a": 1e300}], ids=["x", "y"]))
+    assert "error" in told
+    assert state.shown == {} and state.learner.waiting.ids == []
+
+
+def test_a_table_with_a_row_of_nothing_is_shown_or_refused_as_a_whole():
+    pa = pytest.importorskip("pyarrow")
+    state = State(spec_of("regression"))
+    table = pa.table({"a": [1.0, None], "b": [None, None], "id": ["x", "y"]}, pa.schema([("a", pa.float64()), ("b", pa.float64()), ("id", pa.string())]))  # fmt: skip
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    record = Record(SHOW, "arrow", sink.getvalue().to_pybytes(), 0.0)
+    status = state.apply(record, read(record)).status
+    assert len(state.shown) == len(state.learner.waiting) == (2 if status == 200 else 0)
+
+
+def test_a_file_whose_rows_wait_for_nothing_that_was_said_is_refused(tmp_path):
+    state = State(spec_of("binary"))
+    show(state, ["a", "b"])
+    beside = state.beside()
+    del beside["shown"]["a"]
+    with pytest.raises(ValueError, match="rows that wait"):
+        State(spec_of("binary")).become(state.learner, beside)
+    assert refused(ValueError("why")).status == 422
