@@ -29,6 +29,8 @@ class Rows:
     def __init__(self, X: Any):
         X = [X] if isinstance(X, Mapping) else X
         self._table = self._matrix = self._named = None
+        if hasattr(X, "collect"):
+            raise ValueError(f"X is a {type(X).__name__}, which is not there yet; give X.collect().")
         if is_table(X):
             self._table = _as_arrow(X)
             self.n = self._table.num_rows
@@ -248,7 +250,7 @@ def _as_arrow(table: Any) -> Any:
     except pa.ArrowException as error:
         raise ValueError(f"A column holds several kinds ({error}); make them one, or give dictionaries.") from None
     if not isinstance(found, pa.Table):
-        raise ValueError(f"X is a {type(table).__name__}; give a table of pandas, polars (collected) or Arrow.")
+        raise ValueError(f"X is a {type(table).__name__}; give a table of pandas, polars or Arrow.")
     return found
 
 
