@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from kernelstream import ALGORITHMS
 from kernelstream.engine import cores
+from services import service  # noqa: F401 - a fixture
 
 # The same examples on every run: a failure is a change of ours, never of the dice.
 settings.register_profile("laws", deadline=None, derandomize=True, max_examples=60)

@@ -1,23 +1,101 @@
-"""The examples in the documentation run as they stand."""
+"""The examples in the documentation run as they stand, and what is said of commands and settings is so."""
 
+import dataclasses
 import re
+import shutil
+import subprocess
+import tomllib
+import urllib.request
 from pathlib import Path
 
 import pytest
+import typer.main
+
+from kernelstream.cli import app
+from kernelstream.serve.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = [
-    pytest.param(code, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.S), start=1)
-]
+ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
 
 
-@pytest.mark.parametrize("code", EXAMPLES)
-def test_example_runs(code, tmp_path, monkeypatch, capsys):
+def blocks(kind):
+    return [
+        pytest.param(code, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, code in enumerate(re.findall(rf"```{kind}\n(.*?)```", page.read_text(), re.S), start=1)
+    ]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_example_runs(code, tmp_path, monkeypatch, capsys, request):
     monkeypatch.chdir(tmp_path)
+    if ADDRESS in code:
+        code = code.replace(ADDRESS, request.getfixturevalue("service").url)
     script = tmp_path / "example.py"
     script.write_text(code)
     exec(compile(code, str(script), "exec"), {"__name__": "__main__"})
     assert "print(" not in code or capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("code", blocks("sh"))
+def test_lines_of_curl_are_answered(code, tmp_path, service):
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    lines = code.replace(ADDRESS, service.url)
+    quick = lines.replace("curl ", "curl --fail-with-body --silent --show-error ")
+    done = subprocess.run(["bash", "-euc", quick], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lines.count("curl ") == done.stdout.count("}{") + 1
+
+
+# Commands: every line of code that begins with the command's name.
+
+COMMAND = typer.main.get_command(app)
+LINES = sorted(
+    {line for page in PAGES for line in re.findall(r"^(?: {4,}|[^`\n]*\| )(kernelstream .*)$", page.read_text(), re.M)}
+    | {line for page in PAGES for line in re.findall(r"`(kernelstream [a-z][^`\n]*)`", page.read_text())}
+)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_commands_have_the_options_that_are_shown(line):
+    command, words = COMMAND, line.split("#")[0].split()[1:]
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+    shown = re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(words))
+    assert command is not COMMAND or not words or words[0].startswith("-"), f"there is no command {words[0]}"
+    assert not set(shown) - known
+
+
+# The service.
+
+SERVING = (ROOT / "docs" / "serving.md").read_text()
+
+
+def test_every_setting_of_the_service_stands_in_its_table_with_its_default():
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (`[^`]*`|none) \|", SERVING, re.M)
+    told = {name: default.strip("`") for names, default in rows for name in re.findall(r"\w+", names)}
+    defaults = {field.name: field.default for field in dataclasses.fields(Settings)}
+    assert told == {
+        name: "none" if default is None else f'"{default}"' if isinstance(default, str) else str(default)
+        for name, default in defaults.items()
+    }
+
+
+def test_settings_that_are_shown_can_be_read(tmp_path):
+    (shown,) = re.findall(r"```toml\n(.*?)```", SERVING, re.S)
+    (tmp_path / "service.toml").write_text(shown)
+    found = Settings.read(tmp_path / "service.toml")
+    assert {name: getattr(found, name) for name in tomllib.loads(shown)} == tomllib.loads(shown)
+
+
+def test_metrics_of_the_service_are_those_that_prometheus_finds(service):
+    """All that are told are there, and all that are there are told."""
+    with urllib.request.urlopen(f"{service.url}/metrics") as answer:
+        said = answer.read().decode()
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", said, re.M))
+    there = {name for name in kinds if not name.endswith("_created")}
+    told = set(re.findall(r"\bkernelstream_\w+", SERVING))
+    assert told == {name if name.endswith("_total") or kinds[name] != "counter" else f"{name}_total" for name in there}

@@ -24,7 +24,7 @@ from ..tasks import MULTICLASS
 from . import pages, schemas, tokens
 from .guard import Guard
 from .model import Served
-from .protocol import LENGTH, inferred, read_inference
+from .protocol import LENGTH, VERSION, inferred, read_inference, unpacked
 from .records import ARROW, JSON, LABEL, LEARN, SHOW, Names, Record, Refusal, Rows, encoded, of_lines, read
 from .schemas import PROBLEMS
 from .service import Service
@@ -36,6 +36,7 @@ from .telemetry import Telemetry
 
 logger = logging.getLogger("kernelstream.serve")
 
+_SMALL = 65_536  # bytes of a body that is read in the event loop itself
 _FEW = 64  # rows that are predicted in the event loop itself
 _EVENTS = 1.0  # seconds between what a page that watches is told
 
@@ -121,7 +122,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
 
     async def rows_of(request: Request, record: Record) -> Rows:
         """The rows of a request; many are read beside the event loop."""
-        if len(record.body) > 65_536:
+        if len(record.body) > _SMALL:
             rows = await asyncio.get_running_loop().run_in_executor(None, read, record)
         else:
             rows = read(record)
@@ -212,12 +213,46 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     async def infer(request: Request, name: str) -> Response:
         """Predictions by the Open Inference Protocol."""
         model = named(request, "infer", name)
-        asked, rows = read_inference(await request.body(), request.headers.get(LENGTH))
+        body, packed = await request.body(), request.headers.get("Content-Encoding")
+
+        def reading() -> tuple[Any, Rows]:
+            return read_inference(unpacked(body, packed, settings.most_body), request.headers.get(LENGTH))
+
+        many = len(body) > _SMALL or packed is not None
+        asked, rows = await asyncio.get_running_loop().run_in_executor(None, reading) if many else reading()
         if rows.n > settings.most_rows:
             raise Refusal(f"There are {rows.n:,} rows; {settings.most_rows:,} are the most (most_rows).", 413)
-        body, begins = await looked_at(model, rows, partial(_inferred, name, asked))
+        found, begins = await looked_at(model, rows, partial(_inferred, name, asked))
+        request.scope["told"]["rows"] = rows.n
         headers = {LENGTH: str(begins)} if begins is not None else {}
-        return Response(body, media_type=schemas.OCTETS if headers else JSON_TYPE, headers=headers)
+        return Response(found, media_type=schemas.OCTETS if headers else JSON_TYPE, headers=headers)
+
+    def versioned(name: str, version: str) -> None:
+        service.model(name)
+        if version != VERSION:
+            raise Refusal(f"The model {name!r} has no version {version!r:.40}; it has {VERSION!r}.", 404)
+
+    @app.get("/v2/models/{name}/versions/{version}", response_model=schemas.Described, dependencies=[predicting])
+    async def version_described(request: Request, name: str, version: str) -> Response:
+        """What a model is; it has one version."""
+        versioned(name, version)
+        return await describe(request, name)
+
+    @app.get("/v2/models/{name}/versions/{version}/ready", dependencies=[predicting])
+    async def version_ready(request: Request, name: str, version: str) -> JSONResponse:
+        versioned(name, version)
+        return await model_ready(request, name)
+
+    @app.post(
+        "/v2/models/{name}/versions/{version}/infer",
+        openapi_extra=schemas.INFER,
+        response_model=schemas.Inferred,
+        dependencies=[predicting],
+    )
+    async def version_inferred(request: Request, name: str, version: str) -> Response:
+        """Predictions by the Open Inference Protocol."""
+        versioned(name, version)
+        return await infer(request, name)
 
     # Models.
 

@@ -1,10 +1,11 @@
 """The Open Inference Protocol, version 2: tensors to rows, predictions to tensors; JSON, and raw bytes behind it.
 
 A model without names has one input, ``x``, of shape [rows, features]; one with names has an input for each, of shape
-[rows] or [rows, 1]. Outputs are ``prediction``, ``scores`` and, for classes, ``probabilities``.
+[rows] or [rows, 1]. Outputs are ``prediction``, ``scores`` and, for classes, ``probabilities``. There is one version.
 """
 
 import struct
+import zlib
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ KINDS = {
     "FP64": np.float64,
 }
 BYTES = "BYTES"
+VERSION = "1"
 LENGTH = "Inference-Header-Content-Length"
 OUTPUTS = ("prediction", "scores", "probabilities")
 
@@ -38,12 +40,12 @@ class Tensor(msgspec.Struct):
     shape: list[int]
     datatype: str
     data: list[Any] | None = None
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] | None = None
 
 
 class Wanted(msgspec.Struct):
     name: str
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] | None = None
 
 
 class Inference(msgspec.Struct):
@@ -51,8 +53,8 @@ class Inference(msgspec.Struct):
 
     inputs: list[Tensor]
     id: str | None = None
-    outputs: list[Wanted] = []
-    parameters: dict[str, Any] = {}
+    outputs: list[Wanted] | None = None
+    parameters: dict[str, Any] | None = None
 
 
 _decoder = msgspec.json.Decoder(Inference)
@@ -76,7 +78,25 @@ def described_tensors(name: str, learner: Learner | None, classes: list[Any] | N
     ]
     if classes is not None:
         outputs.append({"name": "probabilities", "datatype": "FP64", "shape": [-1, len(classes)]})
-    return {"name": name, "versions": ["1"], "platform": "kernelstream", "inputs": inputs, "outputs": outputs}
+    return {"name": name, "versions": [VERSION], "platform": "kernelstream", "inputs": inputs, "outputs": outputs}
+
+
+def unpacked(body: bytes, encoding: str | None, most: int) -> bytes:
+    """A body as it was before it was packed; Refusal for what is larger than a body may be."""
+    if encoding in (None, "", "identity"):
+        return body
+    if encoding not in ("gzip", "deflate"):
+        raise Refusal(f"The Content-Encoding {encoding!r:.40} is not known; there are gzip and deflate.", 415)
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, as its first bytes say
+    try:
+        found = unpacking.decompress(body, most + 1)
+    except zlib.error as error:
+        raise Refusal(f"The body is not {encoding}: {error}.", 400) from None
+    if len(found) > most:
+        raise Refusal(f"The body, unpacked, has more than {most:,} bytes (most_body).", 413)
+    if not unpacking.eof:
+        raise Refusal(f"The body is not {encoding}: its end is missing.", 400)
+    return found
 
 
 def read_inference(body: bytes, length: str | None) -> tuple[Inference, Rows]:
@@ -90,7 +110,7 @@ def read_inference(body: bytes, length: str | None) -> tuple[Inference, Rows]:
         asked = _decoder.decode(body[:cut])
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise Refusal(f"The body is no inference request: {error}.", 400) from None
-    strange = [one.name for one in asked.outputs if one.name not in OUTPUTS]
+    strange = [one.name for one in asked.outputs or () if one.name not in OUTPUTS]
     if strange:
         raise Refusal(f"There is no output {strange[0]!r:.80}; there are {', '.join(OUTPUTS)}.", 400)
     raw, columns = body[cut:], {}
@@ -130,7 +150,7 @@ def _array(tensor: Tensor, raw: bytes) -> tuple[np.ndarray, bytes]:
         raise Refusal(
             f"The datatype {tensor.datatype!r:.40} is not known; there are {', '.join((*KINDS, BYTES))}.", 400
         )
-    taken = tensor.parameters.get("binary_data_size")
+    taken = (tensor.parameters or {}).get("binary_data_size")
     if taken is not None:
         if not (isinstance(taken, int) and 0 <= taken <= len(raw)):
             raise Refusal(
@@ -185,8 +205,8 @@ def inferred(name: str, asked: Inference, learner: Learner, scores: np.ndarray) 
     found: dict[str, np.ndarray] = {"prediction": task.decode(scores), "scores": scores.astype(np.float64)}
     if isinstance(task, Classification) and not learner.without_labels:
         found["probabilities"] = learner.probabilities_of(scores)
-    wanted = {one.name: one.parameters for one in asked.outputs} or {output: {} for output in found}
-    binary = bool(asked.parameters.get("binary_data_output", False))
+    wanted = {one.name: one.parameters or {} for one in asked.outputs or ()} or {output: {} for output in found}
+    binary = bool((asked.parameters or {}).get("binary_data_output", False))
     outputs, raws = [], []
     for output, parameters in wanted.items():
         if output not in found:
@@ -199,7 +219,8 @@ def inferred(name: str, asked: Inference, learner: Learner, scores: np.ndarray) 
         else:
             tensor["data"] = values.reshape(-1).tolist()
         outputs.append(tensor)
-    head = encoded({"model_name": name, "model_version": "1", "id": asked.id, "outputs": outputs})
+    told = {"model_name": name, "model_version": VERSION} | ({} if asked.id is None else {"id": asked.id})
+    head = encoded(told | {"outputs": outputs})
     return head + b"".join(raws), len(head) if raws else None
 
 

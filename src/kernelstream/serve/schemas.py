@@ -129,7 +129,7 @@ class Kept(BaseModel):
 class Inferred(BaseModel):
     model_name: str
     model_version: str
-    id: str | None
+    id: str | None = None
     outputs: list[dict[str, Any]]
 
 
@@ -182,6 +182,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         408: "The request came too slowly.",
         409: "It is in the way of what is there.",
         413: "The request is too large.",
+        415: "The body is packed as nothing that is known.",
         421: "The request is for another machine.",
         422: "What is asked for cannot be done; the error says why.",
         429: "Too much waits to be learned.",

@@ -73,7 +73,8 @@ async def _follow(server: uvicorn.Server, listens: Any, state: Any) -> None:
 
 def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family)
+    # By the protocol's number asyncio knows that answers are not to wait for the client's acknowledgements (Nagle).
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((settings.host, settings.port))
