@@ -26,9 +26,10 @@ export class TryIt {
 
   // Fields for the inputs that a description names; what was typed stays.
   show(described) {
-    this.element.hidden = described.named === null;
+    const known = described.named ? described.inputs.length > 0 : described.named === false && described.features > 0;
+    this.element.hidden = !known;
     const key = JSON.stringify([described.named, described.inputs]);
-    if (key === this.built || described.named === null) return;
+    if (key === this.built || !known) return;
     this.built = key;
     const typed = new Map(this.inputs.map((input) => [input.name, input.field.value]));
     const focused = this.inputs.find((input) => input.field === document.activeElement)?.name;

@@ -24,7 +24,7 @@ export class ModelSection {
     new IntersectionObserver((entries) => {
       this.seen = entries[entries.length - 1].isIntersecting;
       this.follow();
-    }, { rootMargin: "200px" }).observe(this.element);
+    }, { rootMargin: "600px" }).observe(this.element);
   }
 
   build() {
@@ -45,8 +45,7 @@ export class ModelSection {
       list.append(element("div", {}, this.names[key], this.facts[key]));
     }
     this.form = new TryIt(this.name, this.ask);
-    this.first = element("div", { class: "card" }, element("p", {}, "Nothing was learned yet. A row, for example:"),
-      element("pre", { tabindex: "0" }, element("code")));
+    this.first = element("div", { class: "card" }, element("p"), element("pre", { tabindex: "0" }, element("code")));
     this.element = element("section", { "aria-labelledby": heading.id }, heading, this.lead,
       element("div", { class: "panels" }, element("div", {}, this.figure, this.first), list), this.form.element);
   }
@@ -93,8 +92,16 @@ export class ModelSection {
     this.form.show(described);
     this.figure.hidden = error.rows === 0;
     this.first.hidden = error.rows > 0;
-    if (error.rows === 0) say(this.first.querySelector("code"), firstRow(described));
+    if (error.rows === 0) this.wait(described);
     this.follow();
+  }
+
+  // Nothing was learned, or by a file that does not say how well.
+  wait(described) {
+    const [words, example] = this.first.children;
+    say(words, described.rows_learned ? "Its errors are shown from the next row on." : "Nothing was learned yet. A row, for example:");
+    example.hidden = described.rows_learned > 0;
+    say(example.firstChild, firstRow(described));
   }
 
   count(rows, at) {

@@ -53,8 +53,13 @@ async function follow(heard) {
       rest = events.pop();
       for (const event of events) {
         const data = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
-        if (data) heard(JSON.parse(data), first);
-        first = first && !data;
+        if (!data) continue;
+        try {
+          heard(JSON.parse(data), first);
+        } catch (error) {
+          reportError(error); // a fault of the page, not of the connection
+        }
+        first = false;
       }
     }
   } catch {
@@ -80,7 +85,7 @@ async function watch() {
       show(told, first);
     });
     if (status === 401 || status === 403) {
-      wanted(error);
+      wanted(status === 403 ? error : "This token is not known here.");
       await pause(null);
     } else if (!document.hidden) {
       tell(error ? `Not connected: ${error} Trying again.` : "Not connected. Trying again.", "off");
@@ -91,10 +96,10 @@ async function watch() {
 
 // The token.
 
-function wanted(error) {
-  say(at("asked"), sessionStorage.getItem(TOKEN) ? `This token does not do. ${error}` : "");
+function wanted(reason) {
+  say(at("asked"), sessionStorage.getItem(TOKEN) ? reason : "");
   sessionStorage.removeItem(TOKEN);
-  for (const id of ["empty", "service", "forget"]) at(id).hidden = true;
+  for (const id of ["empty", "service", "forget", "metrics"]) at(id).hidden = true;
   arrange([]);
   tell("Not connected: a token is needed.", "off");
   at("ask").hidden = false;
@@ -106,7 +111,7 @@ at("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   const token = at("token").value.trim();
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    say(at("asked"), "A token has letters, digits and underscores alone.");
+    say(at("asked"), "A token is one word of letters, digits, dashes and underscores.");
     return;
   }
   sessionStorage.setItem(TOKEN, token);
