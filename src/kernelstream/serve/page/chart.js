@@ -38,7 +38,8 @@ export class Chart {
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", tabindex: 0 });
     svg.setAttribute("aria-label", this.inWords());
     if (points.length < 2) {
-      svg.append(drawn("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "The lines begin with the second row."));
+      const place = { x: width / 2, y: height / 2, "text-anchor": "middle" };
+      svg.append(drawn("text", place, "The lines begin with the second row."));
       this.place(svg);
       return;
     }
@@ -91,10 +92,12 @@ export class Chart {
       const at = x(drift);
       const mark = drawn("g", {});
       mark.append(drawn("title", {}, `The error had risen at row ${count(drift)}`));
-      mark.append(line("drift", at, TOP, at, bottom), drawn("path", { class: "drift", d: `M${at} ${bottom - 9}l-4.5 8h9z` }));
+      mark.append(line("drift", at, TOP, at, bottom));
+      mark.append(drawn("path", { class: "drift", d: `M${at} ${bottom - 9}l-4.5 8h9z` }));
       svg.append(mark);
       if (at + LABEL / 2 > free || at - LABEL / 2 < 0) continue;
-      svg.append(drawn("text", { class: "drift", x: at, y: TOP - 7, "text-anchor": "middle" }, `drift at ${count(drift)}`));
+      const place = { class: "drift", x: at, y: TOP - 7, "text-anchor": "middle" };
+      svg.append(drawn("text", place, `drift at ${count(drift)}`));
       free = at - LABEL / 2;
     }
   }
@@ -116,9 +119,10 @@ export class Chart {
       if (places[1] > bottom - 8) [places[0], places[1]] = [bottom - 8 - BLOCK, bottom - 8];
     }
     ends.forEach((end, i) => {
+      const x = right + 9, value = metricValue(metric, end.value);
       svg.append(drawn("circle", { class: end.kind, cx: right, cy: Math.max(TOP, y(end.value)), r: 3 }));
-      svg.append(drawn("text", { class: end.kind, x: right + 9, y: places[i] - 3 }, end.name));
-      svg.append(drawn("text", { class: `${end.kind} value`, x: right + 9, y: places[i] + 12 }, metricValue(metric, end.value)));
+      svg.append(drawn("text", { class: end.kind, x, y: places[i] - 3 }, end.name));
+      svg.append(drawn("text", { class: `${end.kind} value`, x, y: places[i] + 12 }, value));
     });
   }
 
@@ -165,7 +169,8 @@ export class Chart {
     for (const [kind, value] of [["all", all], ["newest", newest]]) {
       if (y(value) >= TOP - 2) this.cursor.append(drawn("circle", { class: kind, cx: x(rows), cy: y(value), r: 4 }));
     }
-    say(this.readout, `At row ${count(rows)}: ${metricValue(metric, all)} of all, ${metricValue(metric, newest)} of the newest.`);
+    const [ofAll, ofNewest] = [all, newest].map((value) => metricValue(metric, value));
+    say(this.readout, `At row ${count(rows)}: ${ofAll} of all, ${ofNewest} of the newest.`);
   }
 }
 
@@ -189,6 +194,8 @@ function ticks(low, high, about) {
   const rough = (high - low) / about, unit = 10 ** Math.floor(Math.log10(rough));
   const step = unit * ([1, 2, 5].find((factor) => factor * unit >= rough) ?? 10);
   const found = [];
-  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12); i++) found.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12); i++) {
+    found.push(Number((i * step).toPrecision(12)));
+  }
   return found;
 }

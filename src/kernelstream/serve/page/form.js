@@ -49,13 +49,15 @@ export class TryIt {
     const asked = ++this.asked;
     try {
       const body = JSON.stringify({ rows: [this.read(this.inputs)] });
-      const response = await this.ask(this.path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      const headers = { "Content-Type": "application/json" };
+      const response = await this.ask(this.path, { method: "POST", headers, body });
       const told = await response.json();
       if (asked !== this.asked) return;
       if (response.ok) this.tell(told);
       else this.refuse(told.error ?? `The service answered ${response.status}.`);
     } catch (error) {
-      if (asked === this.asked) this.refuse(error instanceof Unreadable ? error.message : "The service does not answer.");
+      const reason = error instanceof Unreadable ? error.message : "The service does not answer.";
+      if (asked === this.asked) this.refuse(reason);
     }
   }
 
@@ -64,11 +66,12 @@ export class TryIt {
   }
 
   tell({ predictions, scores, probabilities, classes }) {
-    const said = predictions[0];
-    const head = element("p", {}, "Prediction ", element("span", { class: "said" }, typeof said === "number" ? number(said) : said));
+    const said = typeof predictions[0] === "number" ? number(predictions[0]) : predictions[0];
+    const head = element("p", {}, "Prediction ", element("span", { class: "said" }, said));
     this.answer.replaceChildren(head);
     if (!probabilities) {
-      if (classes) head.append(`, scores ${scores[0].map((score) => (score === null ? NONE : number(score))).join(", ")}`);
+      const shown = scores[0].map((score) => (score === null ? NONE : number(score)));
+      if (shown[0] !== String(said)) head.append(`, scores ${shown.join(", ")}`);
       return;
     }
     const chances = probabilities[0].map((chance, k) => [chance, String(classes[k])]).sort((a, b) => b[0] - a[0]);
@@ -104,10 +107,12 @@ function wide({ named, inputs, features }) {
   const field = element("textarea", { spellcheck: "false", rows: named || features > 8 ? 4 : 1 });
   if (named) {
     field.placeholder = '{"name": 1.5, "other": "word"}';
-    return { name: "", field, element: labelled("A row as JSON", field, `of ${count(inputs.length)} names; those left out are missing`) };
+    const about = `of ${count(inputs.length)} names; those left out are missing`;
+    return { name: "", field, element: labelled("A row as JSON", field, about) };
   }
   field.placeholder = "0.5, 1, -2.25";
-  return { name: "", features, field, element: labelled("A row", field, `${count(features)} numbers, with commas or spaces between`) };
+  const about = `${count(features)} numbers, with commas or spaces between`;
+  return { name: "", features, field, element: labelled("A row", field, about) };
 }
 
 // A name may be any word, so that the row has no prototype.
@@ -117,7 +122,9 @@ function readFields(inputs) {
     if (field.validity.badInput) throw new Unreadable(`What stands in ${name} is no number.`);
     if (field.value !== "") row[name] = number ? Number(field.value) : field.value;
   }
-  if (!Object.keys(row).length) throw new Unreadable("Fill in one field at least; what is left empty counts as missing.");
+  if (!Object.keys(row).length) {
+    throw new Unreadable("Fill in one field at least; what is left empty counts as missing.");
+  }
   return row;
 }
 
@@ -133,6 +140,8 @@ function readList([{ field, features }]) {
   const parts = field.value.replace(/^[\s[]+|[\s\]]+$/g, "").split(/[\s,;]+/).filter(Boolean);
   const strange = parts.find((part) => !Number.isFinite(Number(part)));
   if (strange !== undefined) throw new Unreadable(`${strange} is no number.`);
-  if (parts.length !== features) throw new Unreadable(`There are ${count(parts.length)} numbers; this model takes ${count(features)}.`);
+  if (parts.length !== features) {
+    throw new Unreadable(`There are ${count(parts.length)} numbers; this model takes ${count(features)}.`);
+  }
   return parts.map(Number);
 }

@@ -2,7 +2,9 @@
 
 import { Chart } from "./chart.js";
 import { TryIt } from "./form.js";
-import { NONE, bytes, count, element, metricName, metricValue, milliseconds, moment, plural, rate, say, sentence } from "./words.js";
+import {
+  NONE, bytes, count, element, metricName, metricValue, milliseconds, moment, plural, rate, say, sentence,
+} from "./words.js";
 
 const OVER = 5; // seconds that rows per second are taken over
 const MOST_SNAPSHOTS = 5;
@@ -65,11 +67,11 @@ export class ModelSection {
   show(described, at) {
     this.described = described;
     this.count(described.rows_learned, at);
-    const { error, log } = described;
+    const { error, log } = described, marks = error.drifts;
     const metric = sentence(metricName(error.metric));
     const ready = described.ready ? "" : ", not ready";
-    say(this.lead, `${described.task} by ${described.algorithm.name}, ${plural(described.rows_learned, "row")} learned, ` +
-      `made ${moment(described.made)}${ready}`);
+    say(this.lead, `${described.task} by ${described.algorithm.name}, ` +
+      `${plural(described.rows_learned, "row")} learned, made ${moment(described.made)}${ready}`);
     say(this.title, `${metric} against rows`);
     say(this.names.all, `${metric}, all rows`);
     say(this.names.newest, error.window ? `${metric}, newest ${count(error.window)}` : `${metric}, newest rows`);
@@ -79,12 +81,13 @@ export class ModelSection {
       rate: rate(this.rate),
       all: metricValue(error.metric, error.all),
       newest: metricValue(error.metric, error.newest),
-      drifts: error.drifts.length ? `${count(error.drifts.length)}, the last at row ${count(error.drifts[error.drifts.length - 1])}` : "none",
+      drifts: marks.length ? `${count(marks.length)}, the last at row ${count(marks[marks.length - 1])}` : "none",
       size: described.size ? `${count(described.size)} ${held(described.algorithm)}, ${bytes(described.bytes)}` : NONE,
       takes: described.features ? plural(described.features, "feature") : NONE,
       waiting: plural(described.rows_waiting, "row"),
       given: plural(described.rows_given_up, "row"),
-      queued: plural(described.rows_queued, "row") + (behind > 0 ? `, predictions ${milliseconds(1000 * behind)} behind` : ""),
+      queued: plural(described.rows_queued, "row") +
+        (behind > 0 ? `, predictions ${milliseconds(1000 * behind)} behind` : ""),
       log: `${plural(log.records, "record")}, ${bytes(log.bytes)}`,
     };
     for (const [key, text] of Object.entries(told)) say(this.facts[key], text);
@@ -99,7 +102,8 @@ export class ModelSection {
   // Nothing was learned, or by a file that does not say how well.
   wait(described) {
     const [words, example] = this.first.children;
-    say(words, described.rows_learned ? "Its errors are shown from the next row on." : "Nothing was learned yet. A row, for example:");
+    say(words, described.rows_learned ? "Its errors are shown from the next row on."
+      : "Nothing was learned yet. A row, for example:");
     example.hidden = described.rows_learned > 0;
     say(example.firstChild, firstRow(described));
   }
@@ -123,7 +127,8 @@ export class ModelSection {
     const items = newest.map((one) => element("li", {}, one.name,
       element("span", { class: "unit" }, ` ${plural(one.rows_learned, "row")}, ${moment(one.made)}`)));
     const rest = snapshots.length - items.length;
-    this.facts.snapshots.replaceChildren(count(snapshots.length), element("ul", {}, ...items, ...(rest ? [element("li", {}, `and ${count(rest)} more`)] : [])));
+    if (rest > 0) items.push(element("li", {}, `and ${count(rest)} more`));
+    this.facts.snapshots.replaceChildren(count(snapshots.length), element("ul", {}, ...items));
   }
 
   // Ask for the history while it is looked at and has changed.
@@ -155,7 +160,8 @@ function held(algorithm) {
 function firstRow({ name, task, classes }) {
   const label = task === "regression" ? 1.5 : classes ? classes[0] : "a";
   const body = JSON.stringify({ rows: [{ amount: 12.5, country: "PT" }], labels: [label] });
-  return `curl ${location.origin}/v2/models/${name}/learn \\\n  -H 'Content-Type: application/json' \\\n  -d ${quoted(body)}`;
+  return `curl ${location.origin}/v2/models/${name}/learn \\\n` +
+    `  -H 'Content-Type: application/json' \\\n  -d ${quoted(body)}`;
 }
 
 // For a shell.

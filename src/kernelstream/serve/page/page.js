@@ -52,7 +52,8 @@ async function follow(heard) {
       const events = (rest + value).split("\n\n");
       rest = events.pop();
       for (const event of events) {
-        const data = event.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+        const lines = event.split("\n").filter((line) => line.startsWith("data:"));
+        const data = lines.map((line) => line.slice(5)).join("\n");
         if (!data) continue;
         try {
           heard(JSON.parse(data), first);
@@ -168,8 +169,8 @@ function arrange(models) {
 function fill(host, head, rows) {
   let table = host.querySelector("table");
   if (!table) {
-    table = element("table", {}, element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
-      element("tbody"));
+    const names = head.map((name) => element("th", { scope: "col" }, name));
+    table = element("table", {}, element("thead", {}, element("tr", {}, ...names)), element("tbody"));
     host.append(table);
   }
   const body = table.tBodies[0];
@@ -188,7 +189,9 @@ function firstModel() {
   const token = sessionStorage.getItem(TOKEN) ? ' \\\n  -H "Authorization: Bearer $TOKEN"' : "";
   const model = `${location.origin}/v2/models/payments`;
   const made = JSON.stringify({ task: "binary", classes: ["no", "yes"] });
-  const rows = JSON.stringify({ rows: [{ amount: 12.5, country: "PT" }, { amount: 990, country: "SE" }], labels: ["no", "yes"] });
+  const rows = JSON.stringify({
+    rows: [{ amount: 12.5, country: "PT" }, { amount: 990, country: "SE" }], labels: ["no", "yes"],
+  });
   return `curl -X PUT ${model} -d ${quoted(made)}${token}\n` +
     `curl ${model}/learn -H 'Content-Type: application/json' \\\n  -d ${quoted(rows)}${token}`;
 }
