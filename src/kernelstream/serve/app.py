@@ -13,6 +13,7 @@ import numpy as np
 from fastapi import Depends, FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
@@ -41,6 +42,10 @@ _FEW = 64  # rows that are predicted in the event loop itself
 _EVENTS = 1.0  # seconds between what a page that watches is told
 
 Fresh = Annotated[bool, Query(description="Wait until all that was acknowledged is seen.")]
+Bearer = Annotated[
+    HTTPAuthorizationCredentials | None,
+    Depends(HTTPBearer(auto_error=False, description="ks_..., where there are tokens")),
+]
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
@@ -88,14 +93,14 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     def may(scope: str) -> Any:
         """A dependency: who asks has a token of this scope, where there are tokens."""
 
-        async def check(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
+        async def check(request: Request, given: Bearer) -> None:
             known = service.tokens()
             if not known and settings.is_local:
                 return
-            kind, _, token = (authorization or "").partition(" ")
-            if kind.lower() != "bearer" or tokens.hashed(token.strip()) not in known:
+            token = "" if given is None else tokens.hashed(given.credentials.strip())
+            if token not in known:
                 raise Refusal("This service asks for a token: Authorization: Bearer ks_...", 401)
-            name, has = known[tokens.hashed(token.strip())]
+            name, has = known[token]
             if not tokens.allows(has, scope):
                 raise Refusal(f"The token {name!r} may {has}; this needs {scope}.", 403)
             request.scope["told"]["token"] = name

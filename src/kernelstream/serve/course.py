@@ -1,7 +1,7 @@
-"""Course: the error of a served model along its stream, over all rows and over the newest, with marks where it changed.
+"""Course: the error of a served model along its stream, over all rows and over the newest, with marks where it rose.
 
-Errors are of predictions that were made before their rows were learned. Marks are River's (ADWIN on means of 32 rows),
-where River is installed; its detector begins anew with each start of the service.
+Errors are of predictions that were made before their rows were learned. Marks are River's (ADWIN, which sees
+each error), where River is installed; its detector begins anew with each start of the service.
 """
 
 import math
@@ -12,8 +12,8 @@ import numpy as np
 
 WINDOW = 500  # newest rows
 _POINTS = 240  # of the curve; beyond, every second one is left out
-_TOGETHER = 32  # rows of one mean that the detector sees
 _MARKS = 100
+_EVERY = 32  # rows; ADWIN looks for a change as often
 _NOT_YET = object()
 
 
@@ -27,9 +27,9 @@ class Course:
         self.newest: deque[float] = deque(maxlen=WINDOW)
         self.points: list[list[float]] = []  # rows, error of all, error of the newest
         self.stride = 1
-        self.marks: list[int] = []  # rows at which the error changed
+        self.marks: list[int] = []  # rows at which the error had risen
         self._detector: Any = _NOT_YET
-        self._part = [0.0, 0.0]  # of the mean that is not full: sum, rows
+        self._watched, self._before = 0, 0.0  # rows that the detector saw, and their error before its last look
 
     @property
     def metric(self) -> str:
@@ -63,16 +63,14 @@ class Course:
             self.points = [point for point in self.points if point[0] % self.stride == 0]
 
     def _watch(self, errors: np.ndarray) -> None:
-        total, n = self._part
-        ends = np.arange(_TOGETHER - int(n), len(errors) + 1, _TOGETHER)
-        start = 0
-        for end in ends.tolist():
-            mean = (total + float(errors[start:end].sum())) / _TOGETHER
-            self._detector.update(math.sqrt(mean) if self.squared else mean)
-            if self._detector.drift_detected:
-                self.marks = [*self.marks, self.n - len(errors) + end][-_MARKS:]
-            total, n, start = 0.0, 0.0, end
-        self._part = [total + float(errors[start:].sum()), n + len(errors) - start]
+        start, detector = self.n - len(errors), self._detector
+        for t, error in enumerate((np.sqrt(errors) if self.squared else errors).tolist(), 1):
+            if self._watched % _EVERY == 0:
+                self._before = detector.estimation
+            self._watched += 1
+            detector.update(error)
+            if detector.drift_detected and detector.estimation > self._before:  # errors that fall are learning
+                self.marks = [*self.marks, start + t][-_MARKS:]
 
     @property
     def of_all(self) -> float:
@@ -110,4 +108,4 @@ def detector() -> Any:
         from river.drift import ADWIN
     except ImportError:
         return None
-    return ADWIN(clock=1)
+    return ADWIN(clock=_EVERY)

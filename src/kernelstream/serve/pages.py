@@ -10,7 +10,8 @@ from starlette.staticfiles import StaticFiles
 _PAGE = Path(str(files(__package__) / "page"))
 _DOCS = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>kernelstream: interface</title><link rel="stylesheet" href="/docs/files/swagger-ui.css"></head>
+<title>kernelstream: interface</title><link rel="icon" href="/page/icon.svg">
+<link rel="stylesheet" href="/docs/files/swagger-ui.css"></head>
 <body><div id="swagger-ui"></div><script src="/docs/files/swagger-ui-bundle.js"></script>
 <script src="/page/docs.js"></script></body></html>
 """

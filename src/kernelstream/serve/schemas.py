@@ -150,6 +150,7 @@ class Described(BaseModel):
     rows_waiting: int
     rows_given_up: int
     rows_queued: int
+    named: bool | None = Field(description="Whether features have names; null until a row says so.")
     features: int
     size: int
     bytes: int

@@ -228,6 +228,7 @@ class Service:
             "rows_waiting": len(state.shown),
             "rows_given_up": state.given_up,
             "rows_queued": model.queued,
+            "named": None if learner is None else learner.columns is not None,
             "features": 0 if learner is None else learner.width,
             "size": 0 if learner is None else learner.size,
             "bytes": 0 if learner is None else learner.n_bytes,

@@ -25,7 +25,7 @@ _OF_MODELS: dict[str, tuple[Any, str]] = {
     "rows_queued": (GaugeMetricFamily, "Rows that wait to be learned."),
     "error": (GaugeMetricFamily, "Error over all rows, each predicted before it was learned."),
     "error_newest": (GaugeMetricFamily, "Error over the newest rows."),
-    "drifts": (CounterMetricFamily, "Changes of the error that were noticed."),
+    "drifts": (CounterMetricFamily, "Rises of the error that were noticed."),
     "model_bytes": (GaugeMetricFamily, "Bytes of a model."),
     "log_bytes": (GaugeMetricFamily, "Bytes of a model's log."),
     "log_records": (GaugeMetricFamily, "Records of a model's log."),
