@@ -13,6 +13,7 @@ EXTRAS = {
     "onnx": ("onnx", "The ONNX graph of a model"),
     "pyarrow": ("arrow", "CSV, JSON lines, Parquet, Arrow and .zst files"),
     "redis": ("redis", "Streams of Redis"),
+    "river": ("river", "Models and drift detectors of River"),
     "rich": ("cli", "The command line"),
     "typer": ("cli", "The command line"),
 }
