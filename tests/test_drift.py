@@ -1,5 +1,5 @@
-"""Laws of drift: detectors are River's and see what a user could see; acting is exact whatever the blocks; a run that is
-resumed finds what it would have found.
+"""Laws of drift: detectors are River's and see what a user could see, acting is exact whatever the blocks, resumed runs
+find what they would have found.
 """
 
 import importlib.util

@@ -11,7 +11,7 @@ EXTRAS = {
     "nats": ("nats", "Streams of NATS"),
     "paho": ("mqtt", "Topics of MQTT"),
     "onnx": ("onnx", "The ONNX graph of a model"),
-    "pyarrow": ("arrow", "CSV, JSON lines, Parquet, Arrow and .zst files"),
+    "pyarrow": ("arrow", "CSV, JSON lines, ARFF, Parquet, Arrow and .zst files"),
     "redis": ("redis", "Streams of Redis"),
     "river": ("river", "Models and drift detectors of River"),
     "rich": ("cli", "The command line"),

@@ -66,7 +66,7 @@ _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
 
 @dataclass
 class Trace:
-    """One run: what ran on what, where it stood at each checkpoint, where it stands now (`last`), which drifts it met."""
+    """One run: what ran on what, where it stood at each checkpoint, where it stands now (`last`), what drift it met."""
 
     source: str
     algorithm: str
