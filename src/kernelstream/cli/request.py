@@ -213,10 +213,13 @@ class RunRequest(Request):
         if self.test is not None and any(value is not None for value in streaming.values()):
             options = ", ".join(f"--{name}" for name in streaming)
             raise ValueError(f"--test goes with none of {options}; leave one of them out.")
-        if self.resume and self.delay > 0 and is_server(self.data) and not open_server(self.data).replays:
+        again = f"--delay {self.delay}" if self.delay > 0 else ""
+        if self.plan is not None and self.plan.kept > 0:
+            again = again or f"--on-drift {self.on_drift}"
+        if self.resume and again and is_server(self.data) and not open_server(self.data).replays:
             raise ValueError(
-                f"--delay {self.delay}: {shown(self.data)} keeps no messages, and rows that wait for their "
-                "labels would be lost; leave out --delay or --resume."
+                f"{again}: {shown(self.data)} keeps no messages, and rows that are needed again would be lost; "
+                "leave it out, or --resume."
             )
         if self.predictions is not None:
             check_sink("--predictions", self.predictions, self.data)

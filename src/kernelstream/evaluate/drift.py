@@ -259,11 +259,18 @@ class Watching:
             raise ValueError(
                 f"the run was begun with detectors of River {state['river']}, not {here}; resume it with that."
             )
-        self.due = state["due"]
-        for one, saved in zip(self._each, state["each"], strict=True):
-            one.restore(saved)
-        self._waiting = {int(row): error for row, error in state["waiting"]}
-        self.found[:] = [Drift(**found) for found in state["found"]]
+        try:
+            for one, saved in zip(self._each, state["each"], strict=True):
+                one.restore(saved)
+            self._waiting = {int(row): error for row, error in state["waiting"]}
+            self.found[:] = [Drift(**found) for found in state["found"]]
+            self.due = state["due"]
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException:  # River's compiled code panics, which is no Exception
+            raise ValueError(
+                "the run that was kept has detectors that River could not have left; begin anew."
+            ) from None
 
 
 def _column(X: Matrix, place: int) -> list[float]:
@@ -310,6 +317,8 @@ def _restored(fresh: Any, written: Any) -> Any:
         for name, part in value.items():
             setattr(fresh, name, _restored(getattr(fresh, name), part))
     else:
+        if kind != "list":
+            raise ValueError(f"{kind!r} is nothing that is written")
         parts = [_restored([], part) for part in value]
         if isinstance(fresh, random.Random):
             fresh.setstate((parts[0], tuple(parts[1]), parts[2]))
