@@ -312,7 +312,7 @@ def _restored(fresh: Any, written: Any) -> Any:
     if kind == "float":
         return float.fromhex(value)
     if kind == "bytes":
-        fresh.__setstate__(base64.b64decode(value))
+        fresh.__setstate__(base64.b64decode(value, validate=True))
     elif kind == "parts":
         for name, part in value.items():
             setattr(fresh, name, _restored(getattr(fresh, name), part))
