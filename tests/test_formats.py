@@ -694,6 +694,7 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute c {x,'y z'}\n@attribute l 
         ("@relation r\n@attribute a real\n@attribute a real\n", "line 3: two attributes are named 'a'"),
         ("@relation r\n@attribute\n", "line 2: '@attribute' declares no attribute"),
         ("@relation r\n@attribute d date QQ\n", "line 2: the date of 'd' has 'QQ'"),
+        ("@relation r\n@attribute d date yyyy-yyyy\n", "line 2: the date of 'd' has 'yyyy' twice"),
         ("@relation r\n@attribute a real\n", "line 2: there is no @data line"),
         ("@relation r\n@attribute a real\n@data\n", "line 3: the attributes are ['a']; a label and a feature"),
         ("a,b\n1,2\n", "line 1: 'a,b' is no @relation, @attribute or @data; is this an ARFF file?"),

@@ -404,6 +404,8 @@ class Run:
         for name, value in mine.items():
             if value != theirs[name]:
                 raise ValueError(f"the run was begun with {name} {theirs[name]!r}, not {value!r}; resume it with that.")
+        if (state.get("drift") is None) != (self._watching is None):
+            raise ValueError("the run was begun with another drift to look out for; resume it with that.")
         self.rows, self.seconds = state["rows"], state["seconds"]
         self._before = state["digest"]
         if self._before is not None:

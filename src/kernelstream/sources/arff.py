@@ -314,6 +314,8 @@ def _strptime(pattern: str, name: str) -> str:
         found = _DATE_PART.match(pattern, at)
         if found is None or (found[2] and found[0] not in _DATE_PARTS):
             raise _Fault(f"the date of {name!r} has {pattern[at:]!r}; {', '.join(_DATE_PARTS)} are read")
+        if found[2] and _DATE_PARTS[found[0]] in parts:
+            raise _Fault(f"the date of {name!r} has {found[0]!r} twice; write each part once")
         literal = found[0] if found[1] is None else found[1] or "'"
         parts.append(_DATE_PARTS[found[0]] if found[2] else literal.replace("%", "%%"))
         at = found.end()
