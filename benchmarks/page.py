@@ -43,7 +43,7 @@ def _opening(results: Results) -> str:
     return f"""# How fast it is
 
 Written by `make bench`; `python -m benchmarks PART ...` measures a part of it anew.
-Machine: {results.machine}.
+Machine: {results.machine}.{_elsewhere(results)}
 
 - A **floor** is the arithmetic that a learner's algorithm cannot avoid on the very rows that it was given, timed bare
   in the same run: BLAS products and plain compiled loops over arrays that are ready, for as many kernel rows, solves
@@ -57,6 +57,15 @@ Machine: {results.machine}.
   A copy of the model that nobody uses is made before every run, the floor's too: both find the caches as it left them.
 - The base point of a learner: the papers' sizes ({BUDGET} points, or what the table says) on cod-rna, scaled to
   [-1, 1], in a random order. Sweeps change one thing at a time."""
+
+
+def _elsewhere(results: Results) -> str:
+    """Which parts were measured on another machine."""
+    machines = dict.fromkeys(results.elsewhere.values())
+    parts = {one: [name for name, where in results.elsewhere.items() if where == one] for one in machines}
+    return "".join(
+        f"\nMeasured elsewhere, {', '.join(f'`{n}`' for n in names)}: {one}." for one, names in parts.items()
+    )
 
 
 def _judged(results: Results) -> str:

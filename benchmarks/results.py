@@ -1,4 +1,7 @@
-"""The results file: the records of each part, with the machine and the versions that they were measured with."""
+"""The results file: the records of each part, with the machine and the versions that they were measured with.
+
+Parts that were measured elsewhere than the others say where: ratios are of one run, and rows a second are not compared.
+"""
 
 import json
 import platform
@@ -18,14 +21,19 @@ class Results:
         self.path = path
         held = json.loads(path.read_text()) if path.exists() else {}
         self.machine: str = held.get("machine", machine())
+        self.elsewhere: dict[str, str] = held.get("elsewhere", {})
         self.parts: dict[str, list[Record]] = held.get("parts", {})
 
     def keep(self, part: str, records: list[Record]) -> None:
         self.parts[part] = records
-        self.machine = machine()
+        self.elsewhere[part] = machine()
+        where = [self.elsewhere.get(name, self.machine) for name in self.parts]
+        self.machine = max(where, key=where.count)
+        self.elsewhere = {n: m for n, m in zip(self.parts, where, strict=True) if m != self.machine}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         parts = ",\n".join(f"  {json.dumps(name)}: [\n{_lines(kept)}\n  ]" for name, kept in self.parts.items())
-        self.path.write_text(f'{{\n "machine": {json.dumps(self.machine)},\n "parts": {{\n{parts}\n }}\n}}\n')
+        head = f'"machine": {json.dumps(self.machine)},\n "elsewhere": {json.dumps(self.elsewhere)}'
+        self.path.write_text(f'{{\n {head},\n "parts": {{\n{parts}\n }}\n}}\n')
 
     def records(self, part: str, **facts: Any) -> list[Record]:
         """The records of a part that have these facts."""

@@ -1,6 +1,9 @@
-"""The examples in the documentation run as they stand, and what is said of commands and settings is so."""
+"""The examples in the documentation run as they stand, as do the cells of the table of jobs in other libraries, and what
+is said of commands and settings is so.
+"""
 
 import dataclasses
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -99,3 +102,38 @@ def test_metrics_of_the_service_are_those_that_prometheus_finds(service):
     there = {name for name in kinds if not name.endswith("_created")}
     told = set(re.findall(r"\bkernelstream_\w+", SERVING))
     assert told == {name if name.endswith("_total") or kinds[name] != "counter" else f"{name}_total" for name in there}
+
+
+# docs/coming-from.md: what a section defines, then the code of each cell of its table, in the order of the rows.
+
+LIBRARIES = {"scikit-learn": "sklearn", "River": "river", "Vowpal Wabbit": "vowpalwabbit", "CapyMOA": "capymoa"}
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", (ROOT / "docs/coming-from.md").read_text(), re.S | re.M))
+NO_CODE = re.compile(r"^(--|-b |vw -|prequential_evaluation$|moment$|auto$)")
+
+
+def cells(section, column):
+    """The code of a column, a list a row; words that are no code of Python are left out."""
+    lines = [line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| job ")]
+    rows = [re.split(r"(?<!\\) \|(?: |$)", line[2:]) for line in lines if not line.startswith("| ---")]
+    found = [[code.replace("\\|", "|") for code in re.findall("`(.*?)`", row[column])] for row in rows]
+    return [[code for code in row if not NO_CODE.match(code)] for row in found]
+
+
+def test_the_table_has_every_library():
+    assert list(SECTIONS) == list(LIBRARIES)
+
+
+@pytest.mark.parametrize("library", SECTIONS)
+@pytest.mark.parametrize(("side", "column"), [("there", 1), ("here", 2)])
+def test_every_cell_of_the_table_runs(library, side, column, tmp_path, monkeypatch):
+    if side == "there" and importlib.util.find_spec(LIBRARIES[library]) is None:
+        pytest.skip(f"{library} is not installed; the page says so")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    names = {"__name__": "__main__"}
+    exec(re.search(r"```python\n(.*?)```", SECTIONS[library], re.S)[1], names)
+    rows = cells(SECTIONS[library], column)
+    assert sum(map(bool, rows)) >= len(rows) - 2 >= 6
+    for row in rows:
+        for code in row:
+            exec(compile(code, f"{library}: {code}", "exec"), names)

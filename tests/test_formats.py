@@ -19,9 +19,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.io import arff
 from sklearn.datasets import load_diabetes, load_iris
 
-from kernelstream.sources import ArraySource, SourceError, open_file
+from kernelstream.sources import ArraySource, SourceError, open_file, open_files
+from kernelstream.sources.arff import quoted
 from kernelstream.sources.columns import ColumnOptions
 from kernelstream.sources.delimited import DelimitedSource
 from kernelstream.sources.formats import FORMATS, SUFFIXES
@@ -106,7 +108,7 @@ def test_every_suffix_is_written_and_read_for_dense_and_sparse_rows(tmp_path, su
 
 
 @settings(max_examples=30)
-@given(st.lists(st.floats(-1e307, 1e307), min_size=2, max_size=30), st.sampled_from([".csv", ".libsvm"]))
+@given(st.lists(st.floats(-1e307, 1e307), min_size=2, max_size=30), st.sampled_from([".csv", ".libsvm", ".arff"]))
 def test_text_reads_back_as_the_same_doubles(tmp_path_factory, numbers, suffix):
     path = tmp_path_factory.mktemp("doubles") / f"some{suffix}"
     X = np.array(numbers)[:, None] + np.array([0.0, 1.0])
@@ -147,6 +149,7 @@ def test_on_block_hears_of_every_row_and_of_both_passes(tmp_path):
         (["a", "b c"], ".libsvm", "'b c' cannot be written.*rename it"),
         (["a", "b\nc"], ".csv", "one row a line"),
         (["a", "b"], ".npy", r"write a \.npz"),
+        (["a", ""], ".arff", "'' cannot be written.*missing"),
         ([], ".csv", "no rows"),
         (["a", "b"], ".xlsx", "no known suffix"),
     ],
@@ -591,3 +594,132 @@ def test_json_lines_give_the_features_that_csv_gives(tmp_path):
         assert same(whole(jsonl), whole(csv))
     skipping = open_file(written(tmp_path / "b.jsonl", '{"a": 1, "y": 0}\noops\n{"a": 2, "y": 1}\n'), on_error="skip")
     assert whole(skipping)[0].tolist() == [[1.0], [2.0]] and skipping.skipped == 1
+
+
+# ARFF.
+
+WEATHER = """% as Weka ships it, and worse
+@RELATION 'the weather'
+@Attribute outlook {sunny, overcast, 'light rain'}   % words
+@attribute "how warm" REAL
+@ATTRIBUTE humidity integer
+@attribute windy {0,1}
+@attribute seen date "yyyy-MM-dd HH:mm"
+@attribute note String
+@attribute 'play it' { yes, 'no, never' }
+
+@DATA
+sunny, 29.5 ,85,0,"1970-01-02 00:00",'it\\'s "fine"',yes  % so it was
+% nothing
+\t'light rain',?,1e2,1,"1970-01-01 01:00",'100 %',"no, never"
+overcast,-3,70,0,"1969-12-31 23:59",plain,yes
+{1 7.25, 4 "1970-01-01 00:01", 5 odd, 6 'no, never'}
+"""
+
+
+def test_arff_is_read_with_all_its_quirks(tmp_path):
+    path = written(tmp_path / "w.arff", WEATHER)
+    source = open_file(path, categorical="onehot", missing="mean", block_rows=3)
+    X, y = whole(source)
+    names = source.feature_names
+    assert names[:3] == ["how warm", "humidity", "seen"]
+    assert y.tolist() == ["yes", "no, never", "yes", "no, never"]
+    assert X[:, :3].tolist() == [[29.5, 85, 86400], [29.5, 100, 3600], [-3, 70, -60], [7.25, 0, 60]]
+    words = [[names[at] for at in np.flatnonzero(row[3:]) + 3] for row in X]
+    assert words[0] == ["outlook=sunny", "windy=0", 'note=it\'s "fine"']
+    assert words[1] == ["outlook=light rain", "windy=1", "note=100 %"]
+    assert words[3] == ["outlook=sunny", "windy=0", "note=odd"]
+    numbers = open_file(path, drop=["outlook", "note"], missing="mean")
+    assert whole(numbers)[0][:, 2].tolist() == [0, 1, 0, 0] and numbers.feature_names[2] == "windy"
+    assert whole(open_file(path, label="windy", categorical="hash", missing="mean"))[1].tolist() == [0, 1, 0, 0]
+    piped = subprocess.run(
+        [sys.executable, "-c", "from kernelstream.sources import open_source as o\nfor X, y in "
+         "o('-', format='arff', categorical='onehot', missing='mean'): print(X.shape, y.tolist())"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, input=WEATHER, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert piped.stdout == "(4, 12) ['yes', 'no, never', 'yes', 'no, never']\n"
+
+
+def test_arff_agrees_with_scipy_on_what_scipy_reads(tmp_path):
+    X, y = iris()
+    convert(ArraySource(X, y), tmp_path / "iris.arff")
+    table, meta = arff.loadarff(tmp_path / "iris.arff")
+    assert meta.types() == ["numeric"] * 4 + ["nominal"] and meta.name == "array"
+    assert same((np.array([table[f"f{i}"] for i in range(4)]).T, table["label"].astype(str)), (X, y))
+    text = "@relation r\n@attribute d date yyyy-MM-dd\n@attribute x real\n@attribute y {a,b}\n@data\n"
+    path = written(tmp_path / "d.arff", text + "2024-02-29,1.5,a\n1969-07-20,-2,b\n")
+    table, _ = arff.loadarff(path)
+    ours = whole(open_file(path))
+    assert ours[0].tolist() == [
+        [float(d.astype("datetime64[s]").astype(int)), x] for d, x in zip(table["d"], table["x"], strict=True)
+    ]
+    assert ours[1].tolist() == table["y"].astype(str).tolist()
+
+
+def test_sparse_rows_and_any_word_come_back_from_arff(tmp_path):
+    words = ["it's", 'say "x"', "a,b", "50 %", "{}", "new\nline", "tab\t", "back\\slash", "?", " blank ", "ü", "\\n"]
+    X = sp.csr_array(np.diag(np.arange(1.0, len(words) + 1)) - 0.1 * np.eye(len(words), k=1))
+    convert(ArraySource(X, np.array(words), name="what's in it"), tmp_path / "w.arff")
+    lines = (tmp_path / "w.arff").read_text().splitlines()
+    assert lines[0] == r"@relation 'what\'s in it'" and lines[-1].startswith("{11 12.0, 12 ")
+    assert same(whole(open_file(tmp_path / "w.arff", block_rows=5)), (X.toarray(), np.array(words)))
+    assert quoted("plain-1.5") == "plain-1.5"
+
+
+HEAD = "@relation r\n@attribute a numeric\n@attribute c {x,'y z'}\n@attribute l {0,1}\n@data\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (f"{HEAD}1,x,0\noops,x,1\n", "line 7, column 1: the value 'oops' of 'a' is not a number"),
+        (f"{HEAD}1,x,0\n\n% no row\n1,y,1\n", "line 9, column 2: 'y' is none of the values that 'c' was declared with"),
+        (f"{HEAD}1,x,2\n", "line 6, column 3: '2' is none of the values that 'l'"),
+        (f"{HEAD}1,x\n", "line 6, column 3: 2 values for 3 attributes"),
+        (f"{HEAD}?,x,0\n", "line 6, column 1: the value of 'a' is missing ('?')"),
+        (f"{HEAD}1,x,?\n", "line 6, column 3: the label 'l' is missing"),
+        (f"{HEAD}1e999,x,0\n", "line 6, column 1: the value '1e999' of 'a' is not finite"),
+        (f"{HEAD}1,'y z,0\n", "line 6, column 2: a quote is opened and not closed"),
+        (f"{HEAD}1,'y z' z,0\n", "line 6: 'z,0' stands behind a value"),
+        (f"{HEAD}1,x,0,{{5}}\n", "line 6: there is a weight behind the row"),
+        (f"{HEAD}{{0 1, 2 1}}, {{5}}\n", "line 6: there is a weight behind the row"),
+        (f"{HEAD}{{2 1, 0 1}}\n", "line 6: the place 0 comes after 2"),
+        (f"{HEAD}{{0 1, 3 1}}\n", "line 6: the place 3 comes after 0; they ascend, from 0 to 2"),
+        (f"{HEAD}{{0 1, 2 1\n", "line 6: the row has no } at its end"),
+        (f"{HEAD}{{0, 1}}\n", "line 6: '0, 1}' is no place and its value"),
+        ("@relation r\n@attribute a complex\n", "line 2: the type 'complex' of 'a' is not read; numeric, real"),
+        ("@relation r\n@attribute a relational\n", "line 2: the type 'relational' of 'a' is not read"),
+        ("@relation r\n@attribute a {x,y\n", "line 2: the values of 'a' have no end"),
+        ("@relation r\n@attribute a {x,x}\n", "line 2: the values of 'a' are none, or one is there twice"),
+        ("@relation r\n@attribute a real\n@attribute a real\n", "line 3: two attributes are named 'a'"),
+        ("@relation r\n@attribute\n", "line 2: '@attribute' declares no attribute"),
+        ("@relation r\n@attribute d date QQ\n", "line 2: the date of 'd' has 'QQ'"),
+        ("@relation r\n@attribute d date yyyy-yyyy\n", "line 2: the date of 'd' has 'yyyy' twice"),
+        ("@relation r\n@attribute a real\n", "line 2: there is no @data line"),
+        ("@relation r\n@attribute a real\n@data\n", "line 3: the attributes are ['a']; a label and a feature"),
+        ("a,b\n1,2\n", "line 1: 'a,b' is no @relation, @attribute or @data; is this an ARFF file?"),
+        ("", "line 1: there is no @data line"),
+    ],
+)
+def test_faults_of_arff_are_refused_by_line(tmp_path, text, hint):
+    path = written(tmp_path / "a.arff", text)
+    with pytest.raises(SourceError) as caught:
+        list(open_file(path, categorical="onehot"))
+    assert hint in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_words_of_arff_need_to_be_asked_for_and_rows_can_be_skipped(tmp_path):
+    path = written(tmp_path / "a.arff", f"{HEAD}1,x,0\noops,x,1\n3,x,1\n{{\n")
+    with pytest.raises(SourceError, match=r"column 2: the attribute 'c' holds words.*categorical='onehot'.*drop='c'"):
+        list(open_file(path))
+    source = open_file(path, drop=["c"], on_error="skip")
+    assert same(whole(source), (np.array([[1.0], [3.0]]), np.array([0.0, 1.0]))) and source.skipped == 2
+    with pytest.raises(SourceError, match="no attribute 'z'; name one of a, c, l"):
+        list(open_file(path, label="z"))
+    path.write_bytes(HEAD.encode() + b"1,x,0\n\xff,x,1\n")
+    with pytest.raises(SourceError, match=r"line 7: this line is no UTF-8 text"):
+        list(open_file(path, categorical="onehot"))
+    several = written(tmp_path / "b.arff", HEAD.replace("{x,'y z'}", "{w,x}") + "5,w,1\n"), path
+    path.write_text(f"{HEAD}1,x,0\n2,'y z',1\n")
+    rows, _ = whole(open_files(sorted(several)[0].parent, categorical="onehot"))
+    assert rows.tolist() == [[1, 1, 0, 0], [2, 0, 1, 0], [5, 0, 0, 1]]

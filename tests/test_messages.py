@@ -103,19 +103,21 @@ def test_a_killed_run_learns_every_message_once(server, stream, tmp_path):
     same(Learner.load(part), model_of(in_a_file(tmp_path, given), save=tmp_path / "b.ks"))
 
 
+@pytest.mark.parametrize("drift", [(), ("--drift", "page-hinkley:threshold=2", "--on-drift", "forget:60")])
 @pytest.mark.parametrize("delay", [0, 50])
-def test_a_run_goes_on_wherever_it_stopped(server, stream, tmp_path, delay):
+def test_a_run_goes_on_wherever_it_stopped(server, stream, tmp_path, delay, drift):
     given = rows(400)
     url, part = f"{server.url(stream)}?until=now", tmp_path / "part.ks"
     for end in (130, 131, 400):
         start = {130: 0, 131: 130, 400: 131}[end]
         server.fill(stream, as_json(given[start:end], NAMES))
-        kept = ("--checkpoint", part, "--every", "13", "--resume", "--delay", delay, "--block-rows", "20")
+        kept = ("--checkpoint", part, "--every", "13", "--resume", "--delay", delay, "--block-rows", "20", *drift)
         answer = call("run", url, *OPTIONS, *kept)
         assert answer.exit_code == 0, answer.output
         # With labels that come late the checkpoint is the last one on the way.
         assert Learner.load_with_header(part)[1]["run"]["rows"] == (end if delay == 0 else end - end % 13)
-    whole = model_of(in_a_file(tmp_path, given), "--delay", delay, save=tmp_path / "b.ks")
+    whole = model_of(in_a_file(tmp_path, given), "--delay", delay, *drift, save=tmp_path / "b.ks")
+    assert (whole.n_seen < 400) == bool(drift)
     last = call("run", url, *OPTIONS, *kept, "--save", tmp_path / "a.ks")
     assert last.exit_code == 0, last.output
     same(Learner.load(tmp_path / "a.ks"), whole)
@@ -276,6 +278,8 @@ def test_what_mqtt_sends_is_learned_and_what_it_sent_meanwhile_is_not(tmp_path):
             server.fill("plant/engine", as_json(given[100:200], NAMES)[: 100 if end == 100 else 0])
         assert "keeps no messages" in told
         same(Learner.load(part), model_of(in_a_file(tmp_path, given[:100] + given[200:]), save=tmp_path / "b.ks"))
-        assert call("run", url, *OPTIONS, "--checkpoint", part, "--resume", "--delay", "3").exit_code == 2
+        for again in (("--delay", "3"), ("--drift", "adwin", "--on-drift", "forget")):
+            refused = call("run", url, *OPTIONS, "--checkpoint", part, "--resume", *again)
+            assert refused.exit_code == 2 and "keeps no messages" in refused.stderr
         answer = call("run", in_a_file(tmp_path, given), *OPTIONS, "--predictions", f"{server.address}/said")
         assert answer.exit_code == 0, answer.output

@@ -18,12 +18,15 @@ from kernelstream.metrics import (
     MSE,
     R2,
     BalancedError,
+    FadedMistakeRate,
     HingeLoss,
     Kappa,
     LogLoss,
     Metric,
+    MistakeRate,
     metrics_from,
 )
+from kernelstream.metrics.faded import ALPHA
 from kernelstream.sources import open_source
 
 CLASSES = {"binary": ["no", "yes"], "multiclass": [1.0, 2.0, 5.0, 7.0], "regression": None}
@@ -53,6 +56,7 @@ def made(name, task):
 
 def expected(name, task, y, shown):
     """What scikit-learn says."""
+    fading = ALPHA ** np.arange(len(y))[::-1]
     positive = {"pos_label": "yes"} if task == "binary" else {"average": "macro"}
     return {
         "mistake_rate": lambda: 1 - sk.accuracy_score(y, shown),
@@ -66,6 +70,8 @@ def expected(name, task, y, shown):
         "rmse": lambda: sk.root_mean_squared_error(y, shown),
         "mae": lambda: sk.mean_absolute_error(y, shown),
         "r2": lambda: sk.r2_score(y, shown),
+        "faded_mistake_rate": lambda: 1 - sk.accuracy_score(y, shown, sample_weight=fading),
+        "faded_mae": lambda: sk.mean_absolute_error(y, shown, sample_weight=fading),
     }[name]()
 
 
@@ -268,3 +274,15 @@ def test_a_metric_of_your_own_has_a_name_and_errors():
     metric = Shift().update(np.array([1.0, 2.0]), np.array([2.0, 4.0]))
     assert (metric.value, metric.needs, metric.larger_is_better) == (1.5, "labels", False)
     assert Shift().restore(metric.state()).value == 1.5
+
+
+def test_a_faded_error_follows_a_change_and_a_plain_one_lags():
+    y = np.zeros(3000)
+    shown = np.r_[np.zeros(2000), np.ones(1000)]
+    faded, quick = FadedMistakeRate().update(y, shown), FadedMistakeRate(alpha=0.99).update(y, shown)
+    assert MistakeRate().update(y, shown).value == 1 / 3 < 0.6 < faded.value < 0.7 < 0.9999 < quick.value < 1
+    assert quick.fresh().alpha == 0.99
+    with pytest.raises(ValueError, match=r"alpha differs, 0\.999 here and 0\.99 there"):
+        faded.merge(quick)
+    with pytest.raises(ValueError, match="alpha=0 must be above 0"):
+        FadedMistakeRate(alpha=0)

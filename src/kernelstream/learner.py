@@ -19,7 +19,7 @@ from .encoding.values import MEAN
 from .engine import Algorithm, Examples, Shape, files
 from .engine.calibration import Calibration, calibration_from
 from .engine.cores import DEFAULT_THREADS
-from .engine.inputs import NONE, Inputs, Scaling, as_inputs
+from .engine.inputs import NONE, Inputs, Scaling, as_inputs, named
 from .engine.lane import Lane
 from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
@@ -145,15 +145,29 @@ class Learner:
         # Of the rows of a call among threads.
         self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
         self._turns = Turns()
+        self._begin()
+        # A loss that does not fit the task is refused now.
+        self.algorithm.settle(task.name, Sample(1.0, 1)).lowered(task.name, dtype)
+
+    def _begin(self) -> None:
+        """What is there before the first row."""
         self._runner: Runner | None = None
         # Of a classifier whose scores are margins; others have chances of their own.
         self._calibration: Calibration | None = None
-        if isinstance(task, Classification) and not (self._own_chances or self.without_labels):
-            self._calibration = Calibration.of(len(task.classes))
+        if isinstance(self.task, Classification) and not (self._own_chances or self.without_labels):
+            self._calibration = Calibration.of(len(self.task.classes))
         settles = self.algorithm.depends_on_data or self.inputs.features.settles
         self._opening = Opening() if settles else None
-        # A loss that does not fit the task is refused now.
-        self.algorithm.settle(task.name, Sample(1.0, 1)).lowered(task.name, dtype)
+
+    def restart(self) -> None:
+        """Begin anew, as if no row had been learned. Classes and names that are known stay, a fitted scaling does, and
+        so do rows that wait for their labels.
+        """
+        with self._turns.learning, self._alone():
+            parts = (named(part.kind) if part.follows or part.settles else part for part in self.inputs)
+            self.inputs = Inputs(*parts)
+            self.losses = np.zeros(0)
+            self._begin()
 
     # What the model is.
 

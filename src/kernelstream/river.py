@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from river import base
+
+from .extras import needing
+
+with needing("river"):
+    from river import base
 
 from .algorithms import as_algorithm
 from .encoding import Columns

@@ -28,7 +28,7 @@ class ConvertRequest(o.Reading):
 def convert(request: ConvertRequest) -> None:
     """Write data in another format.
 
-    LIBSVM, CSV, JSON lines, Parquet, Arrow, NPZ or NPY; block by block, and the file appears when it is complete.
+    LIBSVM, CSV, JSON lines, ARFF, Parquet, Arrow, NPZ or NPY; block by block, and the file appears when it is complete.
     """
     from ..sources.writers import convert as written
 

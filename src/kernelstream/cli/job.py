@@ -12,8 +12,9 @@ from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import Model, OwnModel
-from ..evaluate.run import Run, Trace, follow
+from ..evaluate.run import Run, Trace, every_rows, follow
 from ..learner import Learner, OnlineLearner
+from ..report.drifts import in_words
 from ..report.inside import inside
 from ..report.live import ProgressLine
 from ..sources import LabelledBlock, ReadAhead, Shuffled, Source
@@ -57,7 +58,7 @@ class Kept(NamedTuple):
 
     def keep(self, model: OnlineLearner, run: Run, found: Survey, encoding: Any) -> None:
         # At the end, rows that waited for their labels are learned: a run that went on would do so again.
-        ended = run.delay > 0 and model.n_seen == run.rows
+        ended = run.delay > 0 and run.over
         if run.rows > 0 and not ended:
             model.save(self.path, run=run.state(), asked=self.asked, survey=found.to_json(), encoding=encoding)
 
@@ -104,7 +105,9 @@ class Job:
                     model,
                     source,
                     metrics=request.judges(model.task),
+                    checkpoints=None if request.window is None else every_rows(request.window),
                     delay=request.delay,
+                    drift=request.plan,
                     every=None if kept is None else kept.every,
                     on_mark=lambda run: self._keep(kept, run),
                     on_shown=None if sent is None else sent.send,
@@ -116,8 +119,18 @@ class Job:
                 say(self._console, f"resumed after {runs[0].rows:,} rows from {kept.path}")
             on_block = self._line.learning(source)
             self._line.traces = [run.trace for run in runs]
+            told = {run.model.name: len(run.trace.drifts) for run in runs}
+
+            def learned(traces: list[Trace]) -> None:
+                on_block(traces)
+                for trace in traces:
+                    whose = "" if len(traces) == 1 else f"{trace.algorithm}, "
+                    new = trace.drifts[told[trace.algorithm] :]
+                    say(self._console, *(f"drift: {whose}{in_words(drift)}" for drift in new))
+                    told[trace.algorithm] = len(trace.drifts)
+
             try:
-                follow(runs, source, on_block=on_block)
+                follow(runs, source, on_block=learned)
             finally:
                 if self._interrupts.seen:
                     self._keep(kept, runs[0])

@@ -40,9 +40,9 @@ READ, WRITTEN = Place(False), Place(True)
 Data = Annotated[
     str,
     typer.Argument(
-        help="A file (LIBSVM, CSV, JSON lines, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a directory, a "
-        "glob, - for standard input, a pipe, a stream of messages (redis://host/stream, nats://host/stream), a data "
-        "set (`kernelstream datasets`), digits, or a generator such as checkerboard."
+        help="A file (LIBSVM, CSV, JSON lines, ARFF, Parquet, Arrow, NPZ, NPY; plain or .gz .bz2 .xz .zst), a "
+        "directory, a glob, - for standard input, a pipe, a stream of messages (redis://host/stream, "
+        "nats://host/stream), a data set (`kernelstream datasets`), digits, or a generator such as checkerboard."
     ),
     READ,
 ]
@@ -96,7 +96,7 @@ class Reading:
     format: Annotated[
         str | None,
         typer.Option(
-            metavar="libsvm|csv|jsonl|parquet|arrow|npz|npy", help="Overrules the suffix; of - too, if not LIBSVM."
+            metavar="libsvm|csv|jsonl|arff|parquet|arrow|npz|npy", help="Overrules the suffix; of - too, if not LIBSVM."
         ),
     ] = None
     block_rows: Annotated[int, typer.Option(min=1, help="Rows read at a time.")] = DEFAULT_BLOCK_ROWS

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.inputs import named
 from ..evaluate.models import Model, OwnModel, RiverModel, Shown, SklearnModel, as_model
 from ..sources import Matrix, Scaling
 from ..sources.survey import Survey
@@ -61,3 +62,7 @@ class _OnScaledRows(Model):
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
         scaled = self.scaling.learn(X)
         return self.model.learn(scaled, y, kinds)
+
+    def restart(self) -> None:
+        self.model.restart()
+        self.scaling = named(self.scaling.kind) if self.scaling.follows else self.scaling

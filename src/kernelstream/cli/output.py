@@ -16,6 +16,7 @@ from ..engine import disk
 from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
 from ..report import words
+from ..report.drifts import summary
 from ..report.inside import Inside, in_words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.servers import shown
@@ -85,6 +86,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
         notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
     if request.delay > 0:
         notes["delay"] = f"{words.count(request.delay)} rows"
+    if request.drift:
+        notes["drift"] = "\n".join(summary(trace.drifts))
     if outcome.looking_ahead_seconds is not None:
         notes["looking ahead"] = words.seconds(outcome.looking_ahead_seconds)
     if outcome.skipped > 0:
@@ -104,6 +107,7 @@ def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The JSON value."""
     written: dict[str, Any] = {"version": __version__, "data": shown(request.data), "scale": request.scale}
     written |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
+    written |= {"drift": request.drift, "on_drift": request.on_drift} if request.drift else {}
     if outcome.looking_ahead_seconds is not None:
         written["looking_ahead_seconds"] = outcome.looking_ahead_seconds
     if outcome.found is not None:
@@ -125,6 +129,7 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     facts = {"data": shown(request.data), "scale": request.scale}
     facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
     facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
+    facts |= {"drift": f"{', '.join(request.drift)}; then {request.on_drift}"} if request.drift else {}
     facts["made with"] = (
         f"kernelstream {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     )

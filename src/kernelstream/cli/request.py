@@ -11,6 +11,7 @@ import typer
 
 from .. import ALGORITHMS, __version__
 from ..engine import Algorithm
+from ..evaluate.drift import DETECTORS, ON_DRIFT, WARN, Plan, plan_of
 from ..evaluate.settings import spec_from
 from ..extras import require
 from ..learner import DTYPES
@@ -38,6 +39,19 @@ class Request(o.Learning):
         ),
     ] = None
     delay: Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")] = 0
+    drift: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:on=COLUMN,PARAMETER=VALUE,...]",
+            help=f"Look out for a change of the errors, or of a column, by River's {', '.join(DETECTORS)}; repeatable.",
+        ),
+    ] = None
+    on_drift: Annotated[
+        str, typer.Option(metavar="|".join(ON_DRIFT), help="What the model does then; forget:N keeps N rows.")
+    ] = WARN
+    window: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Rows in a window of the curves; else they grow.")
+    ] = None
     runs: Annotated[int | None, typer.Option(min=1, help="Repeat over so many random orders, on all cores.")] = None
     json_file: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout."), o.WRITTEN
@@ -76,6 +90,10 @@ class Request(o.Learning):
         return None if self.metrics is None else metrics_from(self.metrics.split(","), task)
 
     @property
+    def plan(self) -> Plan | None:
+        return plan_of(self.drift, self.on_drift)
+
+    @property
     def to_stdout(self) -> bool:
         return any(map(is_stdout, (self.json_file, self.csv_file, self.markdown_file)))
 
@@ -83,6 +101,10 @@ class Request(o.Learning):
         """Refuse options that do not go together, and what could not be written after hours of learning."""
         if self.report is not None:
             require("matplotlib")
+        if self.plan is not None and self.repeated:
+            raise ValueError(
+                "--drift is a matter of the rows' order, and --runs and --orders change it; leave one out."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +204,22 @@ class RunRequest(Request):
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
         if self.passes > 1 and self.test is None:
             raise ValueError(f"--passes {self.passes} goes with --test; a stream has one pass.")
-        if self.test is not None and (self.checkpoint is not None or self.delay > 0 or self.predictions is not None):
-            raise ValueError("--test goes with none of --checkpoint, --delay and --predictions; leave one of them out.")
-        if self.resume and self.delay > 0 and is_server(self.data) and not open_server(self.data).replays:
+        streaming: dict[str, Any] = {
+            "checkpoint": self.checkpoint,
+            "delay": self.delay or None,
+            "predictions": self.predictions,
+        }
+        streaming |= {"drift": self.plan, "window": self.window}
+        if self.test is not None and any(value is not None for value in streaming.values()):
+            options = ", ".join(f"--{name}" for name in streaming)
+            raise ValueError(f"--test goes with none of {options}; leave one of them out.")
+        again = f"--delay {self.delay}" if self.delay > 0 else ""
+        if self.plan is not None and self.plan.kept > 0:
+            again = again or f"--on-drift {self.on_drift}"
+        if self.resume and again and is_server(self.data) and not open_server(self.data).replays:
             raise ValueError(
-                f"--delay {self.delay}: {shown(self.data)} keeps no messages, and rows that wait for their "
-                "labels would be lost; leave out --delay or --resume."
+                f"{again}: {shown(self.data)} keeps no messages, and rows that are needed again would be lost; "
+                "leave it out, or --resume."
             )
         if self.predictions is not None:
             check_sink("--predictions", self.predictions, self.data)
@@ -211,7 +243,8 @@ class RunRequest(Request):
         """All that decides what a run learns; a checkpoint can be resumed when it is the same."""
         names = ("data", "task", "classes", "survey", "seed", "scale", "shuffle", "dtype", "delay", "metrics")
         reading = {name: value for name, value in self.reading.items() if name != "block_rows"}
-        asked = {"version": __version__, "algorithm": self.spec.to_json()}
+        asked: dict[str, Any] = {"version": __version__, "algorithm": self.spec.to_json(), "window": self.window}
+        asked["drift"] = [*self.drift, self.on_drift] if self.drift else None
         return asked | {name: getattr(self, name) for name in names} | {"data": shown(self.data)} | reading
 
 

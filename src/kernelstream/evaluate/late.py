@@ -35,23 +35,28 @@ class InTurn:
             n -= len(taken[-1][1])
         return _joined(taken)
 
+    def all(self) -> LabelledBlock:
+        """All rows, which stay. Requires: there is one."""
+        return _joined(self._blocks)
+
 
 class InTime:
     """Rows by the moments at which their labels come; of one moment, in the order of the rows."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, LabelledBlock]] = []
-        self._n = 0
+        self.n = 0  # rows so far
 
     def show(
         self,
         X: Matrix,
         y: np.ndarray,
         times: tuple[np.ndarray, np.ndarray],
-        show: Callable[[Matrix], Any],
-        learn: Callable[[Matrix, np.ndarray], Any],
+        show: Callable[[Matrix, np.ndarray], Any],
+        learn: Callable[[Matrix, np.ndarray, list[int]], Any],
     ) -> list[Any]:
-        """What `show` gives of the rows, some at a time, with all labels learned that have come before each.
+        """What `show` gives of the rows, some at a time, with all labels learned that have come before each; `learn` is
+        told the numbers of their rows too.
 
         times: the moment of each row, and that at which its label comes.
         """
@@ -60,26 +65,26 @@ class InTime:
         while start < len(y):
             due = self._due(moments[start])
             if due:
-                learn(*_joined(due))
+                learn(*_joined([block for _, block in due]), [number for number, _ in due])
             stop = start
             while stop < len(y) and not (self._heap and self._heap[0][0] <= moments[stop]):
                 row = slice(stop, stop + 1)
-                heapq.heappush(self._heap, (arrivals[stop], self._n, (X[row], y[row])))
-                self._n += 1
+                heapq.heappush(self._heap, (arrivals[stop], self.n, (X[row], y[row])))
+                self.n += 1
                 stop += 1
-            parts.append(show(X[start:stop]))
+            parts.append(show(X[start:stop], y[start:stop]))
             start = stop
         return parts
 
     def rest(self) -> LabelledBlock | None:
         """The rows whose labels have not come."""
         due = self._due(np.inf)
-        return _joined(due) if due else None
+        return _joined([block for _, block in due]) if due else None
 
-    def _due(self, moment: float) -> list[LabelledBlock]:
+    def _due(self, moment: float) -> list[tuple[int, LabelledBlock]]:
         found = []
         while self._heap and self._heap[0][0] <= moment:
-            found.append(heapq.heappop(self._heap)[2])
+            found.append(heapq.heappop(self._heap)[1:])
         return found
 
 

@@ -52,6 +52,14 @@ class Model:
     def warm_up(self, *, late: bool = False) -> None:
         """Have everything compiled that learning will run, also from labels that come late."""
 
+    def restart(self) -> None:
+        """Begin anew, knowing no row, with the classes and names that are known."""
+        raise ValueError(f"{self.name} cannot begin anew; let a run of it warn only, on_drift='warn'.")
+
+    @property
+    def restarts(self) -> bool:
+        return type(self).restart is not Model.restart
+
 
 class OwnModel(Model):
     """A learner of ours, or a combination of several."""
@@ -88,6 +96,16 @@ class OwnModel(Model):
 
     def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
         return self._shown(self.learner.learn_late(X, y, shown), kinds)
+
+    def restart(self) -> None:
+        if self.restarts:
+            self.learner.restart()  # type: ignore[attr-defined]
+        else:
+            super().restart()
+
+    @property
+    def restarts(self) -> bool:
+        return hasattr(self.learner, "restart")
 
     def _shown(self, scores: np.ndarray, kinds: Set[str]) -> Shown:
         shown = {LABELS: self.learner.task.decode(scores), SCORES: scores}
@@ -138,6 +156,11 @@ class SklearnModel(Model):
             self._n_seen += 1
         return stacked_kinds(parts, kinds)
 
+    def restart(self) -> None:
+        from sklearn.base import clone
+
+        self.estimator, self._n_seen = clone(self.estimator), 0
+
     def _has(self, name: str) -> bool:
         return hasattr(self.estimator, name)
 
@@ -173,6 +196,9 @@ class RiverModel(Model):
             parts.append(self._show(x, kinds))
             self.model.learn_one(x, self._names.get(label, label))
         return stacked_kinds(parts, kinds)
+
+    def restart(self) -> None:
+        self.model = self.model.clone()
 
     def _show(self, x: dict[int, float], kinds: Set[str]) -> Shown:
         label = self.model.predict_one(x)

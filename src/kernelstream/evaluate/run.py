@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import chain, tee
+from itertools import chain, count, tee
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..sources.rows import Delay
 from ..sources.survey import survey
 from ..tasks import Classification, Task
 from .digest import Digest
+from .drift import EVERY, FORGET, WARN, Drift, Plan, Watching, plan_of
 from .interrupts import uninterrupted
 from .late import InTime, InTurn
 from .models import Model, Shown, as_model, stacked_kinds
@@ -30,6 +31,14 @@ Times: TypeAlias = Callable[[Matrix], tuple[np.ndarray, np.ndarray]]
 
 _FIRST_CHECKPOINT = 16
 _CHECKPOINTS_PER_DOUBLING = 8
+
+
+class Course(NamedTuple):
+    """A metric at the checkpoints: over all rows so far, and in the window since the checkpoint before."""
+
+    rows: np.ndarray
+    so_far: np.ndarray
+    window: np.ndarray
 
 
 class Checkpoint(NamedTuple):
@@ -57,7 +66,7 @@ _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
 
 @dataclass
 class Trace:
-    """One run: what ran on what, where it stood at each checkpoint, and where it stands now (`last`)."""
+    """One run: what ran on what, where it stood at each checkpoint, where it stands now (`last`), what drift it met."""
 
     source: str
     algorithm: str
@@ -69,11 +78,20 @@ class Trace:
     checkpoints: list[Checkpoint] = field(default_factory=list)
     last: Checkpoint = _NOTHING
     stopped: str = ""  # why it ended before its source did
+    drifts: list[Drift] = field(default_factory=list)
 
     @property
     def rows_per_second(self) -> float:
         """Rows learned in a second of learning time."""
         return self.last.rows / self.last.seconds if self.last.seconds > 0 else 0.0
+
+    def course(self, metric: str | None = None) -> Course:
+        """A metric's way, by its name; the headline's."""
+        name = self.headline if metric is None else metric
+        if self.checkpoints and name not in self.checkpoints[0].metrics:
+            raise ValueError(f"{name!r} was not measured; {', '.join(self.checkpoints[0].metrics)} were.")
+        columns = zip(*((one.rows, one.metrics[name], one.window[name]) for one in self.checkpoints), strict=True)
+        return Course(*(np.array(column) for column in columns)) if self.checkpoints else Course(*np.zeros((3, 0)))
 
     def to_json(self) -> dict[str, Any]:
         """The run as a JSON value: the final numbers first, then the checkpoints. A metric without a value is null."""
@@ -93,6 +111,7 @@ class Trace:
             "seed": self.seed,
             "parameters": self.parameters,
             "stopped": self.stopped or None,
+            "drifts": [drift._asdict() for drift in self.drifts],
             "checkpoints": [checkpoint.to_json() for checkpoint in self.checkpoints],
         }
 
@@ -123,15 +142,24 @@ def spaced_rows() -> Iterator[int]:
         yield round(_FIRST_CHECKPOINT * 2 ** (k / _CHECKPOINTS_PER_DOUBLING))
 
 
+def every_rows(n: int) -> Iterator[int]:
+    """Row numbers n, 2 n, ..."""
+    if n < 1:
+        raise ValueError(f"checkpoints={n} must be at least 1, the rows between two.")
+    return count(n, n)
+
+
 def prequential(
     model: Any,
     source: Any,
     *,
     task: Task | None = None,
     metrics: Sequence[Metric] | None = None,
-    checkpoints: Iterable[int] | None = None,
+    checkpoints: Iterable[int] | int | None = None,
     delay: Delay = 0,
     moment: Any = None,
+    drift: Any = None,
+    on_drift: str = WARN,
     on_block: Callable[[Trace], None] | None = None,
 ) -> Trace:
     """Learn from a source in one pass and keep the score of what was predicted before.
@@ -140,11 +168,17 @@ def prequential(
     model: a Learner, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`.
     task: of a model that does not know it; found out in a pass ahead when it is not given.
     metrics: what to measure (`default_metrics` of the task); the last one is the headline.
-    checkpoints: ascending row numbers (`spaced_rows`); the last row is always one.
+    checkpoints: ascending row numbers (`spaced_rows`), or how many rows lie between two, which is how long windows are
+        (`Trace.course`); the last row is always one.
     delay: the label of row t comes after row t + delay has been predicted; those still missing come at the end.
     moment: what tells the time of a row, the name of a value or the number of a feature. Then a label comes `delay`
         after its row's moment, a number, a timedelta or a function of row and label; a row is shown when all labels are
         learned that have come by its moment.
+    drift: what looks out for a change, by River's detectors: "adwin", "page-hinkley", "kswin", "ddm" on the errors of
+        rows whose labels have come, "kswin:on=price,alpha=0.001" on a feature, a detector of River's, or several of
+        these. What was found is in the trace (`drifts`).
+    on_drift: "warn", "restart" (the model begins anew) or "forget" (it keeps the newest 1,024 rows; "forget:500"
+        fewer); of errors only when they rose.
     on_block: called after each block; the trace it gets stays consistent if learning is interrupted later.
     """
     return side_by_side(
@@ -155,6 +189,8 @@ def prequential(
         checkpoints=checkpoints,
         delay=delay,
         moment=moment,
+        drift=drift,
+        on_drift=on_drift,
         on_block=None if on_block is None else lambda traces: on_block(traces[0]),
     )[0]
 
@@ -165,13 +201,15 @@ def side_by_side(
     *,
     task: Task | None = None,
     metrics: Sequence[Metric] | None = None,
-    checkpoints: Iterable[int] | None = None,
+    checkpoints: Iterable[int] | int | None = None,
     delay: Delay = 0,
     moment: Any = None,
+    drift: Any = None,
+    on_drift: str = WARN,
     on_block: Callable[[list[Trace]], None] | None = None,
 ) -> list[Trace]:
     """`prequential` for several models, which learn from the same blocks: the source is read once."""
-    learners = [model for model in models if isinstance(model, Learner)]
+    plan, learners = plan_of(drift, on_drift), [model for model in models if isinstance(model, Learner)]
     source = as_source(source, columns=next((one.columns for one in learners if one.columns is not None), None))
     times, rows_late = _times(source, moment, delay) if moment is not None else None, 0
     if moment is None:
@@ -182,11 +220,12 @@ def side_by_side(
         if not source.restartable:
             raise ValueError(f"{source.name} can be read once only, to learn: say what is learned, task=...")
         task = survey(source).task
+    if checkpoints is None or isinstance(checkpoints, int):
+        checkpoints = spaced_rows() if checkpoints is None else every_rows(checkpoints)
+    common: dict[str, Any] = {"metrics": metrics, "delay": rows_late, "times": times, "drift": plan}
     runs = [
-        Run(as_model(model, task), source, metrics=metrics, checkpoints=marks, delay=rows_late, times=times)
-        for model, marks in zip(
-            models, tee(spaced_rows() if checkpoints is None else checkpoints, len(models)), strict=True
-        )
+        Run(as_model(model, task), source, checkpoints=marks, **common)
+        for model, marks in zip(models, tee(checkpoints, len(models)), strict=True)
     ]
     if not isinstance(source, RowSource):
         return follow(runs, source, on_block=on_block)
@@ -224,7 +263,7 @@ def follow(
                 run.trace.stopped = str(error)
                 going.remove(run)
         row += len(y)
-        source.forget_before(min((run.rows - run.delay for run in going), default=row))
+        source.forget_before(min((run.rows - run.behind for run in going), default=row))
         if on_block is not None:
             on_block(traces)
     for run in going:
@@ -237,6 +276,7 @@ class Run:
 
     every, on_mark: `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`.
     on_shown: called with the number of a row and the labels that were predicted for it and those behind it.
+    drift: what to look out for (`drift.plan_of`).
     """
 
     def __init__(
@@ -248,6 +288,7 @@ class Run:
         checkpoints: Iterable[int] | None = None,
         delay: int = 0,
         times: Times | None = None,
+        drift: Plan | None = None,
         every: int | None = None,
         on_mark: Callable[["Run"], None] | None = None,
         on_shown: Callable[[int, np.ndarray], None] | None = None,
@@ -263,6 +304,7 @@ class Run:
         self.trace = Trace(source.name, model.name, model.task.name, model.seed, given[-1].name)
         self.delay = delay
         self.rows = 0  # shown
+        self.over = False  # whether the source has ended
         self.seconds = self.reading_seconds = 0.0
         self._waiting = InTurn()  # shown, but without a label so far
         self._times, self._in_time = times, InTime()
@@ -273,6 +315,19 @@ class Run:
         self._marks = iter(checkpoints if checkpoints is not None else spaced_rows())
         self._mark: float = 0
         self._next_mark()
+        self._watching: Watching | None = None
+        self._kept = InTurn()  # the newest rows whose labels have come, where they may be learned again
+        if drift is not None:
+            if drift.acts and not model.restarts:
+                model.restart()  # which says so
+            self._watching = Watching(drift, model.task, model.seed, self.trace.drifts)
+            if every is not None:
+                self._watching.state()  # which refuses what could not be kept
+
+    @property
+    def behind(self) -> int:
+        """How many rows before the next one a run that goes on must be shown again."""
+        return self.delay + (0 if self._watching is None else self._watching.plan.kept)
 
     def warm_up(self) -> None:
         self.model.warm_up(late=self.delay > 0)
@@ -284,6 +339,9 @@ class Run:
         if start > 0 and self.delay > 0:  # shown in an earlier life, but not learned from
             late = max(0, self.rows - self.delay - row)
             self._waiting.add(X[late : min(start, len(y))], y[late:start])
+        if start > 0:
+            learned = slice(max(0, self.rows - self.behind - row), max(0, self.rows - self.delay - row))
+            self._keep(X[learned], y[learned])
         times = (np.zeros(0), np.zeros(0)) if self._times is None else self._times(X)
         while start < len(y):
             stop = int(min(len(y), start + self._until_mark()))
@@ -311,6 +369,7 @@ class Run:
                 f"{self.source.name} has {rows} rows, but {self.rows} of it were learned before; give the same data."
             )
         with uninterrupted():
+            self.over = True
             if self._waiting.n > 0:
                 self._timed(lambda: self.model.learn(*self._waiting.take(self._waiting.n), frozenset()))
             rest = self._in_time.rest()
@@ -321,7 +380,7 @@ class Run:
 
     def state(self) -> dict[str, Any]:
         """Where the run stands, as a JSON value; with the model, all that is needed to go on."""
-        place = self.source.place_of(max(self.rows - self.delay, 0))
+        place = self.source.place_of(max(self.rows - self.behind, 0))
         return {
             "source": self.trace.source,
             "rows": self.rows,
@@ -335,6 +394,7 @@ class Run:
             "last": self.trace.last.to_json(),
             "digest": None if self._digest is None or place is not None else self._digest.value(),
             "place": place,
+            "drift": None if self._watching is None else self._watching.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -344,6 +404,8 @@ class Run:
         for name, value in mine.items():
             if value != theirs[name]:
                 raise ValueError(f"the run was begun with {name} {theirs[name]!r}, not {value!r}; resume it with that.")
+        if (state.get("drift") is None) != (self._watching is None):
+            raise ValueError("the run was begun with another drift to look out for; resume it with that.")
         self.rows, self.seconds = state["rows"], state["seconds"]
         self._before = state["digest"]
         if self._before is not None:
@@ -358,6 +420,8 @@ class Run:
         self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
         self.trace.parameters = self.model.parameters
+        if self._watching is not None:
+            self._watching.restore(state["drift"])
         self._next_mark()
 
     def _until_mark(self) -> float:
@@ -367,9 +431,14 @@ class Run:
             ends.append(self._every - self.rows % self._every)
         if self._waiting.n < self.delay:
             ends.append(self.delay - self._waiting.n)
+        if self._watching is not None and self._watching.plan.acts:
+            ends.append(EVERY - self.rows % EVERY)
         return min(ends)
 
     def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
+        if self._watching is not None and self._watching.due and self.rows % EVERY == 0:
+            self._change(self._watching)
+        old = X[:0], y[:0]  # rows whose labels come now
         if self._times is not None:
             shown = self._timed(lambda: self._show_in_time(X, y, times))
         elif self._waiting.n < self.delay:
@@ -380,7 +449,9 @@ class Run:
             old = self._waiting.take(len(y))
             shown = self._timed(lambda: self.model.learn_late(*old, X, self.kinds))
         else:
+            old = X, y
             shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
+        self._watch(X, y, shown, old)
         if self._digest is not None:
             self._digest.add(X, y)
         if self._on_shown is not None:
@@ -401,11 +472,46 @@ class Run:
             self._on_mark(self)
 
     def _show_in_time(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> Shown:
-        model, kinds = self.model, self.kinds
-        parts = self._in_time.show(
-            X, y, times, lambda rows: model.show(rows, kinds), lambda rows, late: model.learn(rows, late, frozenset())
-        )
-        return stacked_kinds(parts, kinds)
+        model, kinds, watching = self.model, self.kinds, self._watching
+
+        def show(rows: Matrix, labels: np.ndarray) -> Shown:
+            shown = model.show(rows, kinds)
+            if watching is not None:
+                watching.see_shown(model.task, self._in_time.n - len(labels), labels, shown[LABELS])
+            return shown
+
+        def learn(rows: Matrix, labels: np.ndarray, numbers: list[int]) -> None:
+            model.learn(rows, labels, frozenset())
+            self._keep(rows, labels)
+            if watching is not None:
+                watching.see_labels(numbers, [self._in_time.n] * len(numbers))
+
+        return stacked_kinds(self._in_time.show(X, y, times, show, learn), kinds)
+
+    def _watch(self, X: Matrix, y: np.ndarray, shown: Shown, old: LabelledBlock) -> None:
+        """Let the detectors see what a user sees after these rows: their features, and the errors of old rows."""
+        if self._watching is None:
+            return
+        self._watching.see_features(X, self.rows, self.source)
+        if self._times is None:
+            self._watching.see_shown(self.model.task, self.rows, y, shown[LABELS])
+            first, n = self.rows - self.delay, len(old[1])
+            self._watching.see_labels(range(first, first + n), range(self.rows + 1, self.rows + 1 + n))
+            self._keep(*old)
+
+    def _keep(self, X: Matrix, y: np.ndarray) -> None:
+        most = self.behind - self.delay
+        if most > 0:
+            self._kept.add(X, y)
+            if self._kept.n > most:
+                self._kept.take(self._kept.n - most)
+
+    def _change(self, watching: Watching) -> None:
+        """Begin anew, as a drift that was found asks for."""
+        self.model.restart()
+        if watching.plan.on_drift == FORGET and self._kept.n > 0:
+            self._timed(lambda: self.model.learn(*self._kept.all(), frozenset()))
+        watching.begin()
 
     def _timed(self, learn: Callable[[], Shown]) -> Shown:
         start = time.perf_counter()

@@ -20,6 +20,7 @@ from ..parameters import did_you_mean
 from ..tasks import REGRESSION, Task
 from .base import LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
+from .faded import FadedMAE, FadedMistakeRate
 from .means import MAE, MSE, R2, RMSE, HingeLoss, LogLoss, MistakeRate
 from .ranking import AUC
 
@@ -35,6 +36,8 @@ __all__ = [
     "RMSE",
     "SCORES",
     "BalancedError",
+    "FadedMAE",
+    "FadedMistakeRate",
     "HingeLoss",
     "Kappa",
     "LogLoss",
@@ -44,7 +47,10 @@ __all__ = [
     "metrics_from",
 ]
 
-_KINDS: tuple[type[Metric], ...] = (MistakeRate, BalancedError, Kappa, F1, LogLoss, HingeLoss, AUC, MSE, RMSE, MAE, R2)
+_KINDS: tuple[type[Metric], ...] = (
+    *(MistakeRate, BalancedError, Kappa, F1, LogLoss, HingeLoss, AUC, FadedMistakeRate),
+    *(MSE, RMSE, MAE, R2, FadedMAE),
+)
 METRICS: dict[str, type[Metric]] = {kind.name: kind for kind in _KINDS}
 
 

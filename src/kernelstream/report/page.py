@@ -9,6 +9,7 @@ from pathlib import Path
 from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
+from .drifts import summary
 from .inside import MOST, Inside
 from .plots import (
     DARK,
@@ -131,6 +132,11 @@ def _section(source: str, group: list[Run], insides: Mapping[str, Inside]) -> st
     parts = [f"<h2>{escape(source)}</h2>", f"<p>{escape(_what_ran(group))}</p>", _results(group)]
     if len(group) > 1:
         parts.append(_list("legend", [_key(run) + escape(run.label) for run in group]))
+    for run in group:
+        if run.trace.drifts:
+            head, *lines = summary(run.trace.drifts)
+            whose = "" if len(group) == 1 else f"{run.label}, "
+            parts.append(f"<h3>{escape(f'Drift: {whose}{head}')}</h3>{_list('notes', list(map(escape, lines)))}")
     shown = "\n".join(_inside(run, insides[run.trace.algorithm]) for run in group if run.trace.algorithm in insides)
     parts.append(f'<div class="panels">{_figures(source, group)}\n{shown}</div>')
     return "\n".join(parts)
@@ -214,11 +220,15 @@ def _figures(source: str, group: list[Run]) -> str:
 
 
 def _course(source: str, run: Run) -> str:
-    title = words.sentence(f"{words.metric_name(run.trace.headline)} against rows")
+    title, about = words.sentence(f"{words.metric_name(run.trace.headline)} against rows"), _COURSE
+    if run.trace.drifts:
+        about += " Lines stand where drift was found, whole ones where the model was changed."
     alt = f"{source}: {title}. {run.label} ends at {_end(run, ROWS, METRIC)}."
+    if run.trace.drifts:
+        alt += f" Drift: {'; '.join(summary(run.trace.drifts))}."
     return _figure(
         title,
-        _COURSE,
+        about,
         alt,
         lambda ink, size: course_svg(run, ink, size),
         narrow=NARROW,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine import disk
+from ..evaluate.drift import WARN
 from ..evaluate.run import Trace
 from ..extras import needing
 from . import words
@@ -105,6 +106,7 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
             _draw(panel, group, ROWS, METRIC, LIGHT)
             panel.set_title(source)
         handles = {line.get_label(): line for panel in panels for line in panel.get_lines()}
+        handles.pop("_drift", None)
         labels = sorted(handles, key=lambda label: names[label])
         figure.legend([handles[label] for label in labels], labels, loc="outside lower center", ncols=columns)
         write_png(path, figure)
@@ -203,6 +205,7 @@ def course_svg(run: Run, ink: Ink, size: tuple[float, float] = WIDE) -> str:
         for curve, colour, label in zip(curves, ink.curves, ("so far", "in windows"), strict=False):
             style = {"marker": "o", "markersize": 3.0, "linewidth": 1.0} if label == "in windows" else {"linewidth": 2}
             panel.plot(curve.x, curve.y, color=colour, label=label, **style)
+        _draw_drifts(panel, run, ink.text)
         linear_rows(panel)
         _metric_axis(panel, [run], curves)
         panel.set_ylabel(words.metric_name(run.trace.headline))
@@ -262,6 +265,8 @@ def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
         if prominent and y != WINDOW and curve.deviation.any():
             low, high = curve.y - curve.deviation, curve.y + curve.deviation
             panel.fill_between(curve.x, low, high, color=style["color"], alpha=0.09, linewidth=0)
+        if x == ROWS:
+            _draw_drifts(panel, run, style["color"])
     if y == METRIC:
         if x == SECONDS:
             seconds_axis(panel.xaxis)
@@ -279,6 +284,13 @@ def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
         logarithmic = _metric_axis(panel, group, curves)
         panel.set_ylabel(_quantity(group, y) + (" (log)" if logarithmic else ""))
     _finish(panel, ink)
+
+
+def _draw_drifts(panel: Any, run: Run, colour: str) -> None:
+    """A line where drift was found, a whole one where the model was changed."""
+    for drift in run.trace.drifts:
+        style = (0, (1, 2)) if drift.did == WARN else "-"
+        panel.axvline(drift.row, color=colour, linestyle=style, linewidth=0.9, alpha=0.7, zorder=1.5, label="_drift")
 
 
 def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> bool:

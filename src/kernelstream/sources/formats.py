@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..encoding.values import DEFAULT_HASH_FEATURES
+from .arff import ArffSource
 from .arrow import ArrowSource, ParquetSource
 from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
 from .columns import CATEGORICAL, MISSING, ColumnOptions
@@ -19,6 +20,7 @@ FORMATS = {
     "libsvm": (".libsvm", ".svm", ".svmlight", ".txt"),
     "csv": (".csv", ".tsv"),
     "jsonl": (".jsonl", ".ndjson"),
+    "arff": (".arff",),
     "parquet": (".parquet",),
     "arrow": (".arrow", ".feather", ".ipc"),
     "npz": (".npz",),
@@ -68,15 +70,16 @@ def open_file(
     encoding: dict[str, Any] | None = None,
     on_error: str = ON_ERROR[0],
 ) -> Source:
-    """The source that a file's suffix asks for, or `format`: libsvm, csv, jsonl, parquet, arrow, npz or npy.
+    """The source that a file's suffix asks for, or `format`: libsvm, csv, jsonl, arff, parquet, arrow, npz or npy.
 
-    label: the label's column in a CSV, JSON, Parquet, Arrow or .npy file, by position or name; None when there is none.
+    label: the label's column in a CSV, JSON, ARFF, Parquet, Arrow or .npy file, by position or name; None when there is
+        none.
     header: whether a CSV file has one; None looks at the first lines.
     delimiter: of a CSV file; None is a tab for .tsv, a semicolon beside decimal commas, and else a comma.
     decimal: what stands before the fraction of a number in a CSV file, a point or a comma.
     zero_based: a LIBSVM file counts its features from 0.
     max_features: a LIBSVM file with a higher index is refused.
-    drop: columns of a CSV, JSON, Parquet or Arrow file to leave out, by name or position.
+    drop: columns of a CSV, JSON, ARFF, Parquet or Arrow file to leave out, by name or position.
     categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
     hash_features: how many features "hash" makes; a power of two.
     missing: "refuse" a missing value, or take the running "mean".
@@ -109,6 +112,8 @@ def open_file(
         return DelimitedSource(file, header=header, delimiter=delimiter, decimal=decimal, **table)
     if kind == "jsonl":
         return JsonLinesSource(file, **table)
+    if kind == "arff":
+        return ArffSource(file, **table)
     if kind == "parquet":
         return ParquetSource(file, **table)
     if kind == "arrow":

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from .arff import ArffSource
 from .base import _DECOMPRESSORS, DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, Source, SourceError, one_of, stem
 from .columns import ColumnOptions
 from .delimited import DelimitedSource
@@ -27,7 +28,7 @@ from .tables import TableSource
 
 STDIN = "-"
 _PLACE = Path("standard input")
-_FORMATS = ("libsvm", "csv", "jsonl")
+_FORMATS = ("libsvm", "csv", "jsonl", "arff")
 # The first bytes of compressed data; those of bz2 hold its level.
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 _MAGIC |= {b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)}
@@ -78,10 +79,10 @@ class StandardInput(PassingSource):
     def _begin(self, place: Path, form: str, block_rows: int, options: dict[str, Any]) -> None:
         one_of(form, _FORMATS, f"the format of {place}")
         options = known(options)
-        if form in ("csv", "jsonl"):
+        if form != "libsvm":
             options.setdefault("delimiter", delimiter_of(place, options.get("decimal", ".")))
             columns = ColumnOptions(**asked_by(ColumnOptions, options))
-            kind = _PipedDelimited if form == "csv" else _PipedJsonLines
+            kind: Any = {"csv": _PipedDelimited, "jsonl": _PipedJsonLines, "arff": _PipedArff}[form]
             options = asked_by(DelimitedSource if form == "csv" else TableSource, options)
             self._text = kind(place, block_rows=block_rows, columns=columns, **options)
         else:
@@ -155,6 +156,10 @@ class _PipedDelimited(_Piped, DelimitedSource):
 
 
 class _PipedJsonLines(_Piped, JsonLinesSource):
+    pass
+
+
+class _PipedArff(_Piped, ArffSource):
     pass
 
 

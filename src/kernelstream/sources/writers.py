@@ -28,6 +28,7 @@ from scipy.sparse import issparse
 from ..engine import disk
 from ..extras import require
 from ._zstd import ChecksummedZstd
+from .arff import quoted
 from .base import LabelledBlock, Matrix, Source, as_csr
 from .formats import delimiter_of, format_of
 
@@ -35,6 +36,7 @@ from .formats import delimiter_of, format_of
 _VALUES_AT_A_TIME = 2**20
 _KNOWS_ROWS_FIRST = ("npz", "npy")
 _NO_LIBSVM_LABEL = re.compile(r"[\s:,#]|^$")
+_NO_WORD = re.compile(r"^$")
 _NO_CSV_LABEL = re.compile(r"[\r\n]|^$")
 
 
@@ -45,6 +47,7 @@ class _Shape(NamedTuple):
     width: int
     dtype: np.dtype[Any]
     label_dtype: np.dtype[Any]
+    words: frozenset[str]  # that are labels
 
     @property
     def has_words(self) -> bool:
@@ -54,8 +57,8 @@ class _Shape(NamedTuple):
 def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[[int], None] | None = None) -> int:
     """Write a source in the format that a path's suffix names, compressed if it says so; gives the number of rows.
 
-    .npz and .npy need the number of rows ahead, and sparse rows in all formats but LIBSVM their final width: that takes
-    one more pass. The file appears when it is complete.
+    .npz and .npy need the number of rows ahead, .arff the words that are labels, and sparse rows in all formats but
+    LIBSVM their final width: that takes one more pass. The file appears when it is complete.
 
     on_block: told the number of rows read so far, in either pass.
     """
@@ -70,7 +73,8 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
     if first is None:
         raise ValueError(f"{source.name} has no rows; there is nothing to write")
     shape = _shape(None, [first])
-    if kind in _KNOWS_ROWS_FIRST or (issparse(first[0]) and kind != "libsvm"):
+    declares = kind == "arff" and first[1].dtype.kind == "U"
+    if kind in _KNOWS_ROWS_FIRST or declares or (issparse(first[0]) and kind != "libsvm"):
         shape = _shape(0, _chained(first, blocks))
         blocks = iter(counted)
     else:
@@ -79,6 +83,7 @@ def convert(source: Source, path: str | os.PathLike[str], *, on_block: Callable[
         "libsvm": _write_libsvm,
         "csv": partial(_write_csv, delimiter=delimiter_of(target)),
         "jsonl": _write_jsonl,
+        "arff": partial(_write_arff, relation=source.name),
         "parquet": _write_parquet,
         "arrow": _write_arrow,
         "npz": _write_npz,
@@ -119,12 +124,14 @@ def _shape(rows: int | None, blocks: Iterable[LabelledBlock]) -> _Shape:
     width = 0
     dtypes: set[np.dtype[Any]] = set()
     label_dtypes: set[np.dtype[Any]] = set()
+    words: set[str] = set()
     for X, y in blocks:
         rows = None if rows is None else rows + len(y)
         width = max(width, X.shape[1])
         dtypes.add(X.dtype)
         label_dtypes.add(y.dtype)
-    return _Shape(rows, width, np.result_type(*dtypes), np.result_type(*label_dtypes))
+        words.update(np.unique(y).tolist() if y.dtype.kind == "U" else ())
+    return _Shape(rows, width, np.result_type(*dtypes), np.result_type(*label_dtypes), frozenset(words))
 
 
 def _compressed(file: IO[bytes], suffix: str) -> Any:
@@ -189,6 +196,25 @@ def _write_jsonl(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) -> N
     for X, y in _dense(blocks, shape.width, np.float64):
         rows = (dict(zip(names, [*x, label], strict=True)) for x, label in zip(X.tolist(), y.tolist(), strict=True))
         sink.write("".join(f"{json.dumps(row)}\n" for row in rows).encode())
+
+
+def _write_arff(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any, relation: str) -> None:
+    """Sparse rows stay sparse. Labels that are words are nominal."""
+    kind = f"{{{','.join(map(quoted, sorted(shape.words)))}}}" if shape.has_words else "numeric"
+    head = [f"@relation {quoted(relation)}", *(f"@attribute f{feature} numeric" for feature in range(shape.width))]
+    sink.write("\n".join([*head, f"@attribute label {kind}", "@data", ""]).encode())
+    for X, y in blocks:
+        _check_labels(y, _NO_WORD, "an empty one would be missing")
+        labels = [quoted(label) if shape.has_words else repr(label) for label in y.tolist()]
+        if issparse(X):
+            places, values = X.indices.tolist(), X.data.astype(np.float64).tolist()
+            for label, start, stop in zip(labels, X.indptr.tolist(), X.indptr[1:].tolist(), strict=False):
+                entries = [f"{places[at]} {values[at]!r}" for at in range(start, stop)]
+                sink.write(f"{{{', '.join([*entries, f'{shape.width} {label}'])}}}\n".encode())
+        else:
+            rows = X.astype(np.float64).tolist()
+            lines = (f"{','.join(map(repr, row))},{label}\n" for row, label in zip(rows, labels, strict=True))
+            sink.write("".join(lines).encode())
 
 
 def _write_parquet(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) -> None:
