@@ -279,7 +279,7 @@ def test_categories_are_refused_with_a_remedy_unless_asked_for(tmp_path):
         list(open_file(path, categorical="onehot", categorical_columns=["e"]))
     with pytest.raises(ValueError, match="hash_features is 100; it must be a power of two"):
         open_file(path, hash_features=100)
-    with pytest.raises(ValueError, match="categorical is 'dummy'; it must be one of refuse, onehot, hash"):
+    with pytest.raises(ValueError, match="categorical='dummy' must be one of refuse, onehot, hash"):
         open_file(path, categorical="dummy")
 
 
@@ -402,7 +402,7 @@ def test_the_notice_says_how_many_and_quotes_the_first_place(tmp_path):
     assert source.skipped == 0 and len(whole(source)[1]) == 2 and source.skipped == 2
     assert source.notices[0].startswith("2 rows could not be read and left out; the first: ")
     assert f"{path}, line 3, column 2: the value 'red' of 'b' is not a number" in source.notices[0]
-    with pytest.raises(ValueError, match="on_error is 'ignore'; it must be one of stop, skip"):
+    with pytest.raises(ValueError, match="on_error='ignore' must be one of stop, skip"):
         DelimitedSource(path, on_error="ignore")
 
 
@@ -519,7 +519,7 @@ def test_a_format_overrules_the_suffix(tmp_path):
     assert whole(open_file(tabs))[0].tolist() == [[1, 2]]
     with pytest.raises(ValueError, match="no known suffix"):
         open_file(path)
-    with pytest.raises(ValueError, match="format is 'excel'; it must be one of libsvm, csv"):
+    with pytest.raises(ValueError, match="format='excel' must be one of libsvm, csv"):
         open_file(path, format="excel")
 
 

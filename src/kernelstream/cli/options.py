@@ -193,7 +193,9 @@ def _spelled(hints: dict[str, Any]) -> dict[str, str]:
     for name, hint in hints.items():
         info = next((one for one in get_args(hint)[1:] if isinstance(one, typer.models.ParameterInfo)), None)
         if isinstance(info, typer.models.OptionInfo):
-            spelled = [word for word in info.param_decls or () if word.startswith("--")]
+            # In an annotation the first of an option's words stands where its default would.
+            declared = [info.default, *(info.param_decls or ())]
+            spelled = [word for word in declared if isinstance(word, str) and word.startswith("--")]
             found[name] = (spelled or [f"--{name.replace('_', '-')}"])[0]
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..encoding.values import DEFAULT_HASH_FEATURES
 from .arrow import ArrowSource, ParquetSource
-from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
+from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix, one_of
 from .columns import CATEGORICAL, MISSING, ColumnOptions
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
@@ -86,7 +86,7 @@ def open_file(
     Formats without the question ignore the answer.
     """
     file = existing_file(path)
-    kind = format_of(file) if format is None else format
+    kind = format_of(file) if format is None else one_of(format, tuple(FORMATS), "format")
     if kind == "libsvm":
         return LibsvmSource(
             file, block_rows=block_rows, zero_based=zero_based, max_features=max_features, on_error=on_error
@@ -111,6 +111,4 @@ def open_file(
         return JsonLinesSource(file, **table)
     if kind == "parquet":
         return ParquetSource(file, **table)
-    if kind == "arrow":
-        return ArrowSource(file, **table)
-    raise ValueError(f"format is {kind!r}; it must be one of {', '.join(FORMATS)}")
+    return ArrowSource(file, **table)
