@@ -469,6 +469,25 @@ def test_results_come_as_csv_and_markdown(tmp_path):
     assert done("run", "digits", "--markdown", "-").stdout.startswith("| data set | learner |")
 
 
+IMPORTED = ("kernelstream.extras", "numpy", "kernelstream.learner", "kernelstream.cli.run")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")
+@pytest.mark.parametrize("module", IMPORTED)
+def test_an_interrupt_while_the_command_is_imported_ends_it_without_a_traceback(module):
+    command = [sys.executable, "-v", "-m", "kernelstream", "run", "digits"]  # -v tells each import when it is done
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as running:
+        assert any(line.startswith(f"import '{module}' ") for line in running.stderr)
+        running.send_signal(signal.SIGINT)
+        shown, told = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert "kernelstream: interrupted" in told
+    assert "Traceback" not in told
+    assert shown == ""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")
 def test_an_interrupted_stream_can_go_on(tmp_path):
     rng = np.random.default_rng(0)

@@ -528,6 +528,25 @@ def test_a_format_overrules_the_suffix(tmp_path):
 CHECKED = [f"{form}{compression}" for form in (".npy", ".csv", ".libsvm") for compression in COMPRESSIONS[1:]]
 
 
+def test_every_flipped_bit_of_an_archive_is_refused_or_changes_nothing(tmp_path):
+    np.savez(tmp_path / "whole.npz", X=np.arange(4.0).reshape(2, 2), y=np.ones(2))
+    data = (tmp_path / "whole.npz").read_bytes()
+    (expected,) = open_file(tmp_path / "whole.npz")
+    refused = 0
+    for bit in range(0, 8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "some.npz").write_bytes(changed)
+        try:
+            (found,) = open_file(tmp_path / "some.npz")
+        except SourceError as error:
+            assert "some.npz" in str(error)
+            refused += 1
+        else:
+            assert all(map(np.array_equal, found, expected))
+    assert refused > 4 * len(data)
+
+
 @pytest.mark.parametrize("suffix", [*CHECKED, ".npz", ".npz.gz", ".parquet", ".parquet.zst"])
 def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path, suffix):
     rng = np.random.default_rng(0)

@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kernelstream import RBP, Binary, Learner, OnlineKernelRegressor, Regression
+from kernelstream import (
+    RBP,
+    Binary,
+    FourierFeatures,
+    Learner,
+    OnlineKernelClassifier,
+    OnlineKernelRegressor,
+    Regression,
+)
 from kernelstream.cli import app
 from kernelstream.cli.hints import hints
 from kernelstream.cli.request import RunRequest
@@ -372,6 +380,27 @@ def test_what_could_be_taken_for_numbers_is_refused(what):
     with pytest.raises(ValueError, match=r"masked|must be numbers|Complex"):
         learner.learn(rows, labels, sample_weight=weights)
     assert learner.n_seen == 0
+
+
+@pytest.mark.parametrize("what", [what for what in REFUSED if "masked" in what])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}])
+def test_an_estimator_refuses_what_is_masked(what, options):
+    task, rows, labels, weights = REFUSED[what]
+    classes = isinstance(task, Binary)
+    estimator = OnlineKernelClassifier("rbp", **options) if classes else OnlineKernelRegressor("rbp")
+    for learn in (estimator.fit, estimator.partial_fit):
+        with pytest.raises(ValueError, match="masked"):
+            learn(rows, labels, sample_weight=weights)
+
+
+def test_estimators_and_transformers_refuse_masked_rows():
+    masked = np.ma.array(X, mask=X > 0)
+    with pytest.raises(ValueError, match="masked"):
+        OnlineKernelClassifier("rbp").fit(X, Y).predict(masked)
+    with pytest.raises(ValueError, match="masked"):
+        FourierFeatures().fit(masked)
+    with pytest.raises(ValueError, match="masked"):
+        FourierFeatures().fit(X).transform(masked)
 
 
 def test_an_estimator_refuses_text_targets_and_takes_what_is_not_masked():

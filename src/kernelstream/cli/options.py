@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_
 
 import typer
 
+from ..evaluate.interrupts import Interrupts
 from ..extras import MissingExtra
 from ..parameters import LARGEST_SEED
 from ..report import words
@@ -220,17 +221,20 @@ def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[Non
     """What is wrong with the input ends the command with one line on stderr, in which parameters are called as the
     options are.
     """
+    interrupts = Interrupts()
     try:
-        yield
+        with interrupts:
+            interrupts.check()
+            yield
     except BrokenPipeError:
         raise
-    except KeyboardInterrupt:
-        typer.echo("kernelstream: interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
     except MemoryError as error:
         _end(f"there is not enough memory ({error}); take a smaller budget or rank, or fewer components.", {})
     except (ValueError, OSError, FloatingPointError, MissingExtra) as error:
         _end(str(error), options or {})
+    if interrupts.seen:
+        typer.echo("kernelstream: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _end(message: str, options: Mapping[str, str]) -> NoReturn:
