@@ -79,6 +79,12 @@ class Reading:
     max_features: Annotated[int, typer.Option(min=1, help="The highest index that a LIBSVM file may have.")] = (
         MAX_FEATURES
     )
+    renumber: Annotated[
+        bool,
+        typer.Option(
+            "--renumber", help="A LIBSVM file's features get places as they appear: width grows with those seen."
+        ),
+    ] = False
     categorical: Annotated[
         str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
     ] = "refuse"

@@ -60,6 +60,7 @@ def open_file(
     decimal: str = ".",
     zero_based: bool = False,
     max_features: int = MAX_FEATURES,
+    renumber: bool = False,
     drop: Sequence[str | int] = (),
     categorical: str = CATEGORICAL[0],
     categorical_columns: Sequence[str] = (),
@@ -76,6 +77,7 @@ def open_file(
     decimal: what stands before the fraction of a number in a CSV file, a point or a comma.
     zero_based: a LIBSVM file counts its features from 0.
     max_features: a LIBSVM file with a higher index is refused.
+    renumber: features of a LIBSVM file get columns in the order in which they appear, whatever their indices.
     drop: columns of a CSV, JSON, Parquet or Arrow file to leave out, by name or position.
     categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
     hash_features: how many features "hash" makes; a power of two.
@@ -89,7 +91,13 @@ def open_file(
     kind = format_of(file) if format is None else one_of(format, tuple(FORMATS), "format")
     if kind == "libsvm":
         return LibsvmSource(
-            file, block_rows=block_rows, zero_based=zero_based, max_features=max_features, on_error=on_error
+            file,
+            block_rows=block_rows,
+            zero_based=zero_based,
+            max_features=max_features,
+            renumber=renumber,
+            encoding=encoding,
+            on_error=on_error,
         )
     if kind == "npz":
         return NpzSource(file, block_rows=block_rows)
