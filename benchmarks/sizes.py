@@ -2,9 +2,10 @@
 
     python -m benchmarks.sizes [LEARNER ...] [--rows N]     # needs the papers' data sets (KERNELSTREAM_DATA)
 
-Every learner is run as `make` gives it but for its size, over at most so many rows of each set in random order. A
-cell is the geometric mean over the sets of its error, prequential, divided by that at the first size; and the rows
-that it takes in a second of processor time, the geometric mean too. All learners together rewrite the table of
+Every learner is run as `make` gives it but for its size, over at most so many rows of each set in random order. A cell
+has the geometric mean over the sets of its error, prequential, divided by that at the first size; the rows it takes
+in a second of processor time there, the geometric mean too; and those of drawn rows of 16 features with labels at
+random, which fill every dictionary, after as many as five times its size. All learners together rewrite the table of
 decision 018.
 """
 
@@ -93,8 +94,20 @@ def measured(
     return float(np.mean((shown - y) ** 2 if regression else shown != y)), seconds / len(y)
 
 
-def line(name: str, rows: int) -> list[tuple[int, float, float]]:
-    """(size, error beside that of the first size, rows a second) for each size of a learner."""
+def full(name: str, parameter: str, size: int) -> float:
+    """Rows a second of processor time when the dictionary is full."""
+    rng = np.random.default_rng(0)
+    rows = 5 * size + 4000
+    X, y = rng.normal(size=(rows, 16)).astype(np.float32), rng.choice([-1, 1], rows)
+    learner = Learner(make(name, **{parameter: size}), classification(np.unique(y)), threads=1)
+    learner.learn(X[:-4000], y[:-4000])
+    start = time.process_time()
+    learner.learn(X[-4000:], y[-4000:])
+    return 4000 / (time.process_time() - start)
+
+
+def line(name: str, rows: int) -> list[tuple[int, float, float, float]]:
+    """(size, error beside that of the first size, rows a second, and when full) for each size of a learner."""
     parameter, sizes = (LINEAR | SQUARE)[name]
     spec = make(name)
     errors: dict[int, list[float]] = {size: [] for size in sizes}
@@ -113,7 +126,7 @@ def line(name: str, rows: int) -> list[tuple[int, float, float]]:
     found = []
     for size in sizes:
         ratio = np.array(errors[size]) / np.array(errors[sizes[0]])
-        found.append((size, _geometric(ratio), 1 / _geometric(np.array(seconds[size]))))
+        found.append((size, _geometric(ratio), 1 / _geometric(seconds[size]), full(name, parameter, size)))
     return found
 
 
@@ -121,23 +134,22 @@ def _geometric(values: Any) -> float:
     return math.exp(float(np.mean(np.log(values))))
 
 
-def table(lines: dict[str, list[tuple[int, float, float]]]) -> str:
-    out = ["| learner | size: error beside the first, rows/s |", "| --- | --- |"]
+def table(lines: dict[str, list[tuple[int, float, float, float]]]) -> str:
+    out = ["| learner | size | error | rows/s | rows/s when full |", "| --- | --- | --- | --- | --- |"]
     for name, found in lines.items():
-        cells = (f"{size:,}: {ratio:.3f}, {rows:,.0f}" for size, ratio, rows in found)
-        out.append(f"| {name} | {' · '.join(cells)} |")
+        out += [f"| {name} | {size:,} | {ratio:.3f} | {a:,.0f} | {b:,.0f} |" for size, ratio, a, b in found]
     return "\n".join(out)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("learners", nargs="*", default=[*LINEAR, *SQUARE], metavar="LEARNER")
-    parser.add_argument("--rows", type=int, default=5000, help="of each data set, at most")
+    parser.add_argument("--rows", type=int, default=4000, help="of each data set, at most")
     given = parser.parse_args()
     lines = {}
     for name in given.learners:
         lines[name] = line(name, given.rows)
-        print(table({name: lines[name]}).splitlines()[-1], flush=True)
+        print(*table({name: lines[name]}).splitlines()[2:], sep="\n", flush=True)
     if list(lines) == [*LINEAR, *SQUARE]:
         before, _, rest = PAGE.read_text().partition(BEGIN)
         PAGE.write_text(f"{before}{BEGIN}\n\n{table(lines)}\n\n{END}{rest.partition(END)[2]}")
