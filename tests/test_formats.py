@@ -565,6 +565,14 @@ def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path
     assert noticed > 60
 
 
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
+def test_names_of_columns_that_are_no_text_are_refused(tmp_path, suffix):
+    convert(ArraySource(np.ones((3, 1)), np.ones(3)), tmp_path / f"a{suffix}")
+    (tmp_path / f"b{suffix}").write_bytes((tmp_path / f"a{suffix}").read_bytes().replace(b"label", b"\xecabel"))
+    with pytest.raises(SourceError, match=rf"b\{suffix}: the file is damaged"):
+        list(open_file(tmp_path / f"b{suffix}"))
+
+
 def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):
     words = pa.array(["yes", "no", "yes"])
     wrong = np.array([0, 3, 2**30, 8], np.int32)

@@ -50,7 +50,7 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
     growth: beta, round t makes the budget one larger with probability min(1, beta / t).
     """
 
-    budget: int = 800
+    budget: int = 200
     growth: float = 1.0
 
     name: ClassVar[str] = "npbsgd"
