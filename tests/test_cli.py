@@ -327,6 +327,7 @@ def test_an_interrupted_run_shows_what_it_has(tmp_path):
     X = np.random.default_rng(0).normal(size=(200_000, 5))
     np.savez(tmp_path / "long.npz", X=X, y=np.sign(X[:, 0]))
     arguments = ("run", tmp_path / "long.npz", "--block-rows", 2, "--json", "-", "--save", tmp_path / "m.ks")
+    arguments += ("--set", "n_components=400")
     command = [sys.executable, "-m", "kernelstream", *map(str, with_fogd(arguments))]
     terminal, end = os.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}

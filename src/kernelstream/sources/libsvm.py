@@ -69,7 +69,7 @@ class LibsvmSource(FileSource):
         self._columns: Renumbering | None = None
 
     @property
-    def encoding(self) -> Any:  # type: ignore[override]
+    def encoding(self) -> Any:
         """Which feature is which column, where that is not its index: a JSON value."""
         return None if self._columns is None else self._columns.to_json()
 
