@@ -72,6 +72,7 @@ def run(part: str, seed: int, n: int) -> tuple[Counter[str], list[tuple[int, str
             counts[outcome] += 1
             first = number + 1
             if outcome in BAD:
+                print(f"{part} {number}: {outcome}: {what}", file=sys.stderr, flush=True)
                 examples.append((number, outcome, what))
     return counts, examples
 
