@@ -72,6 +72,7 @@ def run(part: str, seed: int, n: int) -> tuple[Counter[str], list[tuple[int, str
             counts[outcome] += 1
             first = number + 1
             if outcome in BAD:
+                print(f"{part} {number}: {outcome}: {what}", file=sys.stderr, flush=True)
                 examples.append((number, outcome, what))
     return counts, examples
 
@@ -105,12 +106,15 @@ def _child(part: str, seed: int, first: int, last: int) -> int:
     import warnings
 
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder:
+    # Outcomes go where nothing else writes: a command line may name /dev/stdout.
+    with os.fdopen(os.dup(1), "w") as outcomes, tempfile.TemporaryDirectory() as folder:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
         case = {"models": Models, "rows": Rows, "files": Files, "commands": Commands}[part](Path(folder))
         for number in range(first, last):
             faulthandler.dump_traceback_later(_PATIENCE, exit=True)
             outcome, what = case(np.random.default_rng([seed, PARTS.index(part), number]))
-            print(json.dumps([number, outcome, what[:300]]), flush=True)
+            print(json.dumps([number, outcome, what[:300]]), file=outcomes, flush=True)
     faulthandler.cancel_dump_traceback_later()
     return 0
 

@@ -178,7 +178,7 @@ def _small_things(results: Results) -> str:
     for r in results.records("pieces"):
         rows.append([f"{r['what']}: NumPy's or OpenBLAS's time over ours", ratio(r, "theirs", "ours")])
     if record := results.one("imports"):
-        rows.append(["import kernelstream", with_range(range_of(record["seconds"]["ours"]), "s")])
+        rows.append(["from kernelstream import Learner", with_range(range_of(record["seconds"]["ours"]), "s")])
     if record := results.one("command"):
         for kind in ("cold", "warm"):
             what = f"`kernelstream run digits`, {kind} compile cache"

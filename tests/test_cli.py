@@ -236,7 +236,7 @@ def test_flat_settings_make_the_same_spec_again(name):
         ("learning_rate=fast", "learning_rate='fast' is not known; choose a number or one of constant"),
         ("learning_rate.rate=1", "has no parameter 'rate'; choose one first, learning_rate=constant"),
         ("n_components=many", "n_components='many' must be a whole number"),
-        ("n_components.x=1", "n_components=400 has no parameter 'x'"),
+        ("n_components.x=1", "n_components=1600 has no parameter 'x'"),
         ("n_components", "'n_components' is not name=value"),
         ("=3", "'=3' is not name=value"),
     ],
@@ -327,6 +327,7 @@ def test_an_interrupted_run_shows_what_it_has(tmp_path):
     X = np.random.default_rng(0).normal(size=(200_000, 5))
     np.savez(tmp_path / "long.npz", X=X, y=np.sign(X[:, 0]))
     arguments = ("run", tmp_path / "long.npz", "--block-rows", 2, "--json", "-", "--save", tmp_path / "m.ks")
+    arguments += ("--set", "n_components=400")
     command = [sys.executable, "-m", "kernelstream", *map(str, with_fogd(arguments))]
     terminal, end = os.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}

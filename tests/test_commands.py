@@ -389,6 +389,55 @@ def test_options_that_do_not_go_together_are_refused(arguments, words):
     assert_refused(call("run", *arguments, stdin="1 1:1\n-1 1:2\n"), *words)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--format", "cvs"),
+            "--format cvs must be one of libsvm, csv, jsonl, parquet, arrow, npz, npy. Did you mean csv?",
+        ),
+        (
+            ("--categorical", "one-hot"),
+            "--categorical one-hot must be one of refuse, onehot, hash. Did you mean onehot?",
+        ),
+        (("--on-error", "skipp"), "--on-error skipp must be one of stop, skip. Did you mean skip?"),
+        (
+            ("--task", "regresion"),
+            "--task regresion must be one of auto, binary, multiclass, regression. Did you mean regression?",
+        ),
+        (
+            ("--scale", "onlin"),
+            "--scale onlin must be one of none, minmax, standard, online, metric, full-metric. Did you mean online?",
+        ),
+        (("--set", "n_componentz=4"), "Did you mean n_components?"),
+        (("--json", "rows.csv"), "--json rows.csv is what DATA reads"),
+        (("--csv", "rows.csv"), "--csv rows.csv is what DATA reads"),
+        (("--save", "F", "--json", "F"), "--save and --json both name F"),
+    ],
+)
+def test_what_is_misspelled_is_called_as_it_was_written(tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("a,b,kind\n" + "1,2,yes\n2,1,no\n" * 20)
+    answer = call("run", "rows.csv", *arguments)
+    assert answer.exit_code == 2
+    assert words in " ".join(answer.stderr.split())
+
+
+def test_predict_says_which_columns_it_needs(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b,kind\n" + "1,2,yes\n2,1,no\n" * 20)
+    (tmp_path / "bare.csv").write_text("a,b\n1,2\n2,1\n")
+    (tmp_path / "short.libsvm").write_text("1 1:2\n")
+    done("run", tmp_path / "rows.csv", "--save", tmp_path / "m.ks")
+    answer = call("predict", tmp_path / "m.ks", tmp_path / "bare.csv")
+    assert_refused(answer, "1 features", "learned from 2", "--label none", "--drop")
+    assert "grow_features" not in answer.stderr
+    assert done("predict", tmp_path / "m.ks", tmp_path / "bare.csv", "--label", "none").stdout.split()[1:] == [
+        "yes",
+        "no",
+    ]
+    assert done("predict", tmp_path / "m.ks", tmp_path / "short.libsvm").stdout.split()[1:] == ["no"]
+
+
 def test_categories_of_several_files_are_the_same_features(shop):
     for categorical in ("onehot", "hash"):
         assert record("run", shop / "*.csv", "--categorical", categorical)["rows"] == 1500
@@ -418,6 +467,25 @@ def test_results_come_as_csv_and_markdown(tmp_path):
     table = list(csv.DictReader(done("run", "digits", "--csv", "-").stdout.splitlines()))
     assert (table[0]["algorithm"], table[0]["rows"]) == ("fogd", "1797")
     assert done("run", "digits", "--markdown", "-").stdout.startswith("| data set | learner |")
+
+
+IMPORTED = ("kernelstream.extras", "numpy", "kernelstream.learner", "kernelstream.cli.run")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")
+@pytest.mark.parametrize("module", IMPORTED)
+def test_an_interrupt_while_the_command_is_imported_ends_it_without_a_traceback(module):
+    command = [sys.executable, "-v", "-m", "kernelstream", "run", "digits"]  # -v tells each import when it is done
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as running:
+        assert any(line.startswith(f"import '{module}' ") for line in running.stderr)
+        running.send_signal(signal.SIGINT)
+        shown, told = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert "kernelstream: interrupted" in told
+    assert "Traceback" not in told
+    assert shown == ""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for another process")

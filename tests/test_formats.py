@@ -282,7 +282,7 @@ def test_categories_are_refused_with_a_remedy_unless_asked_for(tmp_path):
         list(open_file(path, categorical="onehot", categorical_columns=["e"]))
     with pytest.raises(ValueError, match="hash_features is 100; it must be a power of two"):
         open_file(path, hash_features=100)
-    with pytest.raises(ValueError, match="categorical is 'dummy'; it must be one of refuse, onehot, hash"):
+    with pytest.raises(ValueError, match="categorical='dummy' must be one of refuse, onehot, hash"):
         open_file(path, categorical="dummy")
 
 
@@ -405,7 +405,7 @@ def test_the_notice_says_how_many_and_quotes_the_first_place(tmp_path):
     assert source.skipped == 0 and len(whole(source)[1]) == 2 and source.skipped == 2
     assert source.notices[0].startswith("2 rows could not be read and left out; the first: ")
     assert f"{path}, line 3, column 2: the value 'red' of 'b' is not a number" in source.notices[0]
-    with pytest.raises(ValueError, match="on_error is 'ignore'; it must be one of stop, skip"):
+    with pytest.raises(ValueError, match="on_error='ignore' must be one of stop, skip"):
         DelimitedSource(path, on_error="ignore")
 
 
@@ -522,13 +522,32 @@ def test_a_format_overrules_the_suffix(tmp_path):
     assert whole(open_file(tabs))[0].tolist() == [[1, 2]]
     with pytest.raises(ValueError, match="no known suffix"):
         open_file(path)
-    with pytest.raises(ValueError, match="format is 'excel'; it must be one of libsvm, csv"):
+    with pytest.raises(ValueError, match="format='excel' must be one of libsvm, csv"):
         open_file(path, format="excel")
 
 
 # Damage is noticed.
 
 CHECKED = [f"{form}{compression}" for form in (".npy", ".csv", ".libsvm") for compression in COMPRESSIONS[1:]]
+
+
+def test_every_flipped_bit_of_an_archive_is_refused_or_changes_nothing(tmp_path):
+    np.savez(tmp_path / "whole.npz", X=np.arange(4.0).reshape(2, 2), y=np.ones(2))
+    data = (tmp_path / "whole.npz").read_bytes()
+    (expected,) = open_file(tmp_path / "whole.npz")
+    refused = 0
+    for bit in range(0, 8 * len(data)):
+        changed = bytearray(data)
+        changed[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "some.npz").write_bytes(changed)
+        try:
+            (found,) = open_file(tmp_path / "some.npz")
+        except SourceError as error:
+            assert "some.npz" in str(error)
+            refused += 1
+        else:
+            assert all(map(np.array_equal, found, expected))
+    assert refused > 4 * len(data)
 
 
 @pytest.mark.parametrize("suffix", [*CHECKED, ".npz", ".npz.gz", ".parquet", ".parquet.zst"])
@@ -547,6 +566,14 @@ def test_a_flipped_bit_in_what_has_a_checksum_never_gives_other_numbers(tmp_path
         except SourceError:
             noticed += 1
     assert noticed > 60
+
+
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
+def test_names_of_columns_that_are_no_text_are_refused(tmp_path, suffix):
+    convert(ArraySource(np.ones((3, 1)), np.ones(3)), tmp_path / f"a{suffix}")
+    (tmp_path / f"b{suffix}").write_bytes((tmp_path / f"a{suffix}").read_bytes().replace(b"label", b"\xecabel"))
+    with pytest.raises(SourceError, match=rf"b\{suffix}: the file is damaged"):
+        list(open_file(tmp_path / f"b{suffix}"))
 
 
 def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):

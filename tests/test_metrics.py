@@ -27,6 +27,7 @@ from kernelstream.metrics import (
     metrics_from,
 )
 from kernelstream.metrics.faded import ALPHA
+from kernelstream.metrics.ranking import _bins
 from kernelstream.sources import open_source
 
 CLASSES = {"binary": ["no", "yes"], "multiclass": [1.0, 2.0, 5.0, 7.0], "regression": None}
@@ -189,6 +190,38 @@ def test_r2_does_not_cancel_far_from_zero():
     assert left.merge(right).value == pytest.approx(near, abs=1e-7)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e-12, 1e12])
+def test_auc_of_a_long_stream_is_that_of_all_its_rows_to_what_it_says_itself(spread):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 40_000)
+    scores = (spread * (rng.normal(size=40_000) + (y - 0.5) * np.linspace(4, 0, 40_000)))[:, None]
+    whole = AUC([0, 1]).update(y, scores)
+    assert abs(whole.value - sk.roc_auc_score(y, scores[:, 0])) <= whole.uncertainty
+    assert whole.uncertainty < 1e-3
+    assert AUC([0, 1]).update(y[-10_000:], scores[-10_000:]).value < whole.value - 0.05
+    assert len(whole._bins) < 40_000 and len(whole._scores) == 0
+
+
+def test_auc_does_not_depend_on_how_a_stream_is_cut_merged_or_kept():
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 25_000)
+    scores = rng.normal(size=(25_000, 1)) + y[:, None]
+    whole = AUC([0, 1]).update(y, scores)
+    cut, apart = AUC([0, 1]), AUC([0, 1])
+    for rows in np.array_split(np.arange(25_000), 7):
+        cut = AUC([0, 1]).restore(json.loads(json.dumps(cut.update(y[rows], scores[rows]).state())))
+    for rows in (slice(9_000), slice(9_000, 21_000), slice(21_000, None)):
+        apart.merge(AUC([0, 1]).update(y[rows], scores[rows]))
+    assert cut.value == apart.value == whole.value
+    assert cut.uncertainty == apart.uncertainty == whole.uncertainty
+    assert AUC([0, 1]).update(y[:10_000], scores[:10_000]).uncertainty == 0
+
+
+def test_bins_of_scores_follow_their_order():
+    scores = np.sort(np.concatenate([np.random.default_rng(0).normal(size=5_000), [0.0, -0.0, 1e300, -1e300, np.inf]]))
+    assert (np.diff(_bins(scores)) >= 0).all()
+
+
 def test_auc_is_that_of_the_newest_rows_and_merged_rows_are_newer():
     y, scores = rows("auc", "binary")
     newest = AUC(CLASSES["binary"]).update(y[-50:], scores[-50:]).value
@@ -240,7 +273,7 @@ def test_names_that_do_not_fit_the_task_are_refused(names, task, message):
         (lambda: AUC([0, 1]).update([0], [[math.nan]]), "NaN in row 0"),
         (lambda: AUC([0, 1]).update([0], [0.5]), "scores and probabilities two"),
         (lambda: AUC([0, 1]).update([0, 2], [[0.0], [1.0]]), "Row 1: the label 2 is not among the classes"),
-        (lambda: AUC([0, 1]).merge(AUC([0, 1], window=5)), "window differs, 10000 here and 5 there"),
+        (lambda: AUC([0, 1]).merge(AUC([0, 1], window=5)), "window differs, None here and 5 there"),
         (lambda: F1([0, 1]).merge(F1([1, 0])), "classes differ"),
         (lambda: LogLoss([0, 1]).update([0], [[0.5, 0.2, 0.3]]), "3 columns for 2 classes"),
         (lambda: HingeLoss([0, 1, 2]).update([0], [[0.5, 0.2]]), "2 columns for 3 classes"),

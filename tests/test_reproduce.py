@@ -1,5 +1,6 @@
 """The papers' items: every file is sound, verdicts are as stated, the quick form comes out in time."""
 
+import itertools
 import json
 import math
 import os
@@ -283,3 +284,17 @@ def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(d
             assert json.loads(file.read_text())["path"] == path
     agree = totals[AGREES] + totals[BETTER]
     assert agree >= 0.9 * (agree + totals[DIFFERS]) and agree > 50
+
+
+def test_every_item_states_the_sizes_of_its_learners():
+    swept = 0
+    for path in items.names():
+        item = items.find(path)
+        for entrant, data in itertools.product(item.entrants, item.data):
+            spec = ALGORITHMS.get(entrant.algorithm)
+            given = {setting.partition("=")[0] for setting in item.settings_of(entrant, data)} | {item.parameter}
+            for size in ("budget", "n_components"):
+                if getattr(spec, size, None) is not None and not data.absent:
+                    swept += item.parameter == size
+                    assert size in given, f"{path}: {entrant.label} on {data.label} has no {size}"
+    assert swept

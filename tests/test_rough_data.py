@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from kernelstream import RBP, Binary, Learner, OnlineKernelRegressor, Regression
+from kernelstream import (
+    RBP,
+    Binary,
+    FourierFeatures,
+    Learner,
+    OnlineKernelClassifier,
+    OnlineKernelRegressor,
+    Regression,
+)
 from kernelstream.cli import app
 from kernelstream.cli.hints import hints
 from kernelstream.cli.request import RunRequest
@@ -103,6 +111,46 @@ def test_a_wide_file_is_read_when_it_is_asked_for(tmp_path):
         list(open_source(tmp_path / "a.libsvm"))
     ((X, _),) = open_source(tmp_path / "a.libsvm", max_features=2_000_000)
     assert X.shape == (2, 1048577)
+
+
+HASHED = "1 7:1 1000000000:2\n-1 3:1 7:4\n1 2147483646:1 2147483647:5\n-1 3:2 1000000000:1\n"
+
+
+@pytest.mark.parametrize("block_rows", [1, 2, 100])
+def test_renumbered_features_get_columns_as_they_appear(tmp_path, block_rows):
+    (tmp_path / "a.libsvm").write_text(HASHED)
+    source = open_source(tmp_path / "a.libsvm", renumber=True, block_rows=block_rows)
+    rows = np.concatenate([np.pad(X.toarray(), ((0, 0), (0, 5 - X.shape[1]))) for X, _ in source])
+    assert rows.tolist() == [[1, 2, 0, 0, 0], [4, 0, 1, 0, 0], [0, 0, 0, 1, 5], [0, 1, 2, 0, 0]]
+    assert source.encoding == {"renumbered": [7 - 1, 10**9 - 1, 3 - 1, 2**31 - 3, 2**31 - 2]}
+    again = open_source(tmp_path / "a.libsvm", encoding=source.encoding, block_rows=block_rows)
+    assert np.array_equal(np.concatenate([X.toarray() for X, _ in again]), rows)
+
+
+def test_renumbered_features_of_several_files_are_the_same(tmp_path):
+    for n, text in enumerate(HASHED.splitlines(keepends=True)):
+        (tmp_path / f"{n}.libsvm").write_text(text)
+    *_, (X, _) = open_source(tmp_path / "*.libsvm", renumber=True)
+    assert X.toarray().tolist() == [[0, 1, 2, 0, 0]]
+
+
+def test_more_features_than_the_limit_are_refused_though_renumbered(tmp_path):
+    (tmp_path / "a.libsvm").write_text(HASHED)
+    with pytest.raises(SourceError, match="5 different features are above the limit of 4, which max_features raises"):
+        list(open_source(tmp_path / "a.libsvm", renumber=True, max_features=4))
+
+
+def test_a_model_of_renumbered_features_is_as_large_as_they_are_many_and_knows_them_again(tmp_path):
+    (tmp_path / "a.libsvm").write_text(HASHED * 20)
+    (tmp_path / "b.libsvm").write_text("1 2147483647:5\n1 9:1 2147483647:5\n")
+    refused(call("run", tmp_path / "a.libsvm"), "--max-features", "--renumber")
+    done("run", tmp_path / "a.libsvm", "--renumber", "--save", tmp_path / "m.ks")
+    assert Learner.load(tmp_path / "m.ks").width == 5
+    assert "mistake rate 0" in done("predict", tmp_path / "m.ks", tmp_path / "a.libsvm").stderr
+    answer = done("predict", tmp_path / "m.ks", tmp_path / "b.libsvm", "--scores")
+    _, known, beside = answer.stdout.splitlines()
+    assert known == beside
+    assert "Some features are not among those that the model knows" in answer.stderr
 
 
 @pytest.mark.parametrize("suffix", ["npy", "npz"])
@@ -372,6 +420,27 @@ def test_what_could_be_taken_for_numbers_is_refused(what):
     with pytest.raises(ValueError, match=r"masked|must be numbers|Complex"):
         learner.learn(rows, labels, sample_weight=weights)
     assert learner.n_seen == 0
+
+
+@pytest.mark.parametrize("what", [what for what in REFUSED if "masked" in what])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}])
+def test_an_estimator_refuses_what_is_masked(what, options):
+    task, rows, labels, weights = REFUSED[what]
+    classes = isinstance(task, Binary)
+    estimator = OnlineKernelClassifier("rbp", **options) if classes else OnlineKernelRegressor("rbp")
+    for learn in (estimator.fit, estimator.partial_fit):
+        with pytest.raises(ValueError, match="masked"):
+            learn(rows, labels, sample_weight=weights)
+
+
+def test_estimators_and_transformers_refuse_masked_rows():
+    masked = np.ma.array(X, mask=X > 0)
+    with pytest.raises(ValueError, match="masked"):
+        OnlineKernelClassifier("rbp").fit(X, Y).predict(masked)
+    with pytest.raises(ValueError, match="masked"):
+        FourierFeatures().fit(masked)
+    with pytest.raises(ValueError, match="masked"):
+        FourierFeatures().fit(X).transform(masked)
 
 
 def test_an_estimator_refuses_text_targets_and_takes_what_is_not_masked():

@@ -1,39 +1,40 @@
 """kernelstream: nonlinear models learned from streams with kernels, one example at a time, in bounded memory."""
 
-import os
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-from .algorithms import (
-    ALGORITHMS,
-    AVM,
-    BOGD,
-    BPA,
-    BSGD,
-    FOGD,
-    NOGD,
-    NORMA,
-    NPBSGD,
-    OGD,
-    PA,
-    POLK,
-    RBP,
-    RRF,
-    TVM,
-    Auto,
-    BudgetPerceptron,
-    DualSGD,
-    Forgetron,
-    Pegasos,
-    Perceptron,
-    Projectron,
-    Ridge,
-    Stack,
-    make,
-)
-from .learner import Learner
-from .tasks import Binary, Multiclass, Regression
-
+# As typing's, which takes the command longer to import than it may take to be interrupted without a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from .algorithms import (
+        ALGORITHMS,
+        AVM,
+        BOGD,
+        BPA,
+        BSGD,
+        FOGD,
+        NOGD,
+        NORMA,
+        NPBSGD,
+        OGD,
+        PA,
+        POLK,
+        RBP,
+        RRF,
+        TVM,
+        Auto,
+        BudgetPerceptron,
+        DualSGD,
+        Forgetron,
+        Pegasos,
+        Perceptron,
+        Projectron,
+        Ridge,
+        Stack,
+        make,
+    )
     from .estimators import (
         FourierFeatures,
         NystromFeatures,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
         OnlineScaler,
         StructuredFeatures,
     )
+    from .learner import Learner
+    from .tasks import Binary, Multiclass, Regression
 
 __version__ = "0.1.0"
 
@@ -88,7 +91,8 @@ __all__ = [
 ]
 
 
-# scikit-learn takes most of a second to import; only its face needs it.
+# What is asked for is imported then: scikit-learn alone takes most of a second, and the command must be able to end
+# at once while it starts.
 _FACE = (
     "FourierFeatures",
     "NystromFeatures",
@@ -98,13 +102,20 @@ _FACE = (
     "OnlineScaler",
     "StructuredFeatures",
 )
+_PLACES = dict.fromkeys(_FACE, "estimators") | dict.fromkeys(("Binary", "Multiclass", "Regression"), "tasks")
+_PLACES |= {"Learner": "learner"}
+_ROOMS = ("algorithms", "engine", "kernels", "learner", "losses", "numerics", "parameters", "schedules", "tasks")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FACE:
-        from . import estimators
+    from importlib import import_module
 
-        return getattr(estimators, name)
+    if name in _ROOMS:
+        return import_module(f".{name}", __name__)
+    if name in __all__:
+        found = getattr(import_module(f".{_PLACES.get(name, 'algorithms')}", __name__), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -112,7 +123,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def load(path: str | os.PathLike[str]) -> "OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier":
+def load(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier:
     """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file."""
     from .estimators import load_estimator
 

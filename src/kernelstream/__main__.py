@@ -1,12 +1,22 @@
-"""``python -m kernelstream`` is the console command."""
+"""``python -m kernelstream`` is the console command.
 
+Ctrl-C is a KeyboardInterrupt for Python: inside an import that is a traceback, or nothing. So it ends the process until
+a command is at work, which handles it; what this module imports comes before that.
+"""
+
+import os
+import signal
 import sys
 
-from .extras import MissingExtra, require
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """The console entry."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    from .extras import MissingExtra, require
+
     try:
         require("typer", "rich")
     except MissingExtra as error:
@@ -14,6 +24,12 @@ def main() -> None:
     from .cli import app
 
     app()
+
+
+def _leave(number: int, frame: object) -> None:
+    """End at once, where nothing has begun or everything is done."""
+    os.write(2, b"kernelstream: interrupted\n")
+    os._exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

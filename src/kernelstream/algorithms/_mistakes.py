@@ -54,7 +54,7 @@ class MistakesOnBudget(MistakeDriven):
     budget: B, the most points that are kept.
     """
 
-    budget: int = 200
+    budget: int = 800
 
     bounded: ClassVar[bool] = True
     parent: ClassVar[str | None] = "perceptron"

@@ -79,7 +79,7 @@ class BOGD(Descent, ExpansionAlgorithm):
     clipping: "each" coefficient that is, or "all" by the factor that the largest one needs.
     """
 
-    budget: int = 200
+    budget: int = 800
     sampling: str = "nonuniform"
     largest: float = 10.0
     clipping: str = "each"

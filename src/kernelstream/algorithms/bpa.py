@@ -104,7 +104,7 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
     maintenance: how a full dictionary takes a row in: "simple" (BPA-S), "projection" (BPA-P) or "nearest" (BPA-NN).
     """
 
-    budget: int = 200
+    budget: int = 400
     maintenance: str = "simple"
 
     paper: ClassVar[str] = "Wang, Vucetic 2010"

@@ -92,7 +92,7 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         large, else the smallest.
     """
 
-    budget: int = 200
+    budget: int = 400
     maintenance: str = "merging"
     removal: str = "auto"
 

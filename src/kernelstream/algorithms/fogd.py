@@ -55,7 +55,7 @@ class FOGD(Descent, FeatureAlgorithm):
         "binning" (Laplacian).
     """
 
-    n_components: int = 400
+    n_components: int = 1600
     normalize: bool = True
     map: str = "plain"
 

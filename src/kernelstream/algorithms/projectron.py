@@ -55,6 +55,7 @@ class Projectron(DictionaryAlgorithm, MistakesOnBudget):
     aggressive: move on margin errors too (Projectron++).
     """
 
+    budget: int = 200  # a projection takes B^2
     threshold: float = 0.0
     aggressive: bool = False
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_
 
 import typer
 
+from ..evaluate.interrupts import Interrupts
 from ..extras import MissingExtra
 from ..parameters import LARGEST_SEED
 from ..report import words
@@ -78,6 +79,12 @@ class Reading:
     max_features: Annotated[int, typer.Option(min=1, help="The highest index that a LIBSVM file may have.")] = (
         MAX_FEATURES
     )
+    renumber: Annotated[
+        bool,
+        typer.Option(
+            "--renumber", help="A LIBSVM file's features get places as they appear: width grows with those seen."
+        ),
+    ] = False
     categorical: Annotated[
         str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
     ] = "refuse"
@@ -193,7 +200,9 @@ def _spelled(hints: dict[str, Any]) -> dict[str, str]:
     for name, hint in hints.items():
         info = next((one for one in get_args(hint)[1:] if isinstance(one, typer.models.ParameterInfo)), None)
         if isinstance(info, typer.models.OptionInfo):
-            spelled = [word for word in info.param_decls or () if word.startswith("--")]
+            # In an annotation the first of an option's words stands where its default would.
+            declared = [info.default, *(info.param_decls or ())]
+            spelled = [word for word in declared if isinstance(word, str) and word.startswith("--")]
             found[name] = (spelled or [f"--{name.replace('_', '-')}"])[0]
     return found
 
@@ -218,17 +227,20 @@ def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[Non
     """What is wrong with the input ends the command with one line on stderr, in which parameters are called as the
     options are.
     """
+    interrupts = Interrupts()
     try:
-        yield
+        with interrupts:
+            interrupts.check()
+            yield
     except BrokenPipeError:
         raise
-    except KeyboardInterrupt:
-        typer.echo("kernelstream: interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
     except MemoryError as error:
         _end(f"there is not enough memory ({error}); take a smaller budget or rank, or fewer components.", {})
     except (ValueError, OSError, FloatingPointError, MissingExtra) as error:
         _end(str(error), options or {})
+    if interrupts.seen:
+        typer.echo("kernelstream: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _end(message: str, options: Mapping[str, str]) -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
+from scipy.sparse import csr_array, issparse
 
 from ..engine import disk
 from ..evaluate.interrupts import Interrupts
@@ -17,7 +18,7 @@ from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
-from ..sources import ReadAhead, Source
+from ..sources import Matrix, ReadAhead, Source
 from ..sources.servers import is_server
 from ..tasks import Classification
 from . import options as o
@@ -74,6 +75,7 @@ class _Predicting:
         """The names of the columns, then their values in the rows of each block."""
         yield [self._names()]
         for X, y in source:
+            X = self._fitting(X)
             raw = self.learner.scores(X)
             labels = self.learner.task.decode(raw)
             if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and not _unknown(y):
@@ -84,6 +86,18 @@ class _Predicting:
             columns += self.learner.probabilities_of(raw).T.tolist() if self.probabilities else []
             yield list(zip(*columns, strict=True))
             line.looked_ahead(self.rows)
+
+    def _fitting(self, X: Matrix) -> Matrix:
+        """The rows as wide as the model's; features that a sparse row does not name are 0."""
+        width = self.learner.width
+        if X.shape[1] == width or self.learner.grow_features:
+            return X
+        if issparse(X) and X.shape[1] < width:
+            return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+        raise ValueError(
+            f"the rows have {X.shape[1]} features, the model learned from {width}; give the columns that it learned "
+            "from: --label none if no label is among them, --drop what it did not have."
+        )
 
     def _names(self) -> list[str]:
         task = self.learner.task

@@ -130,7 +130,8 @@ class Known:
         if encoding is None and header.get("columns") is not None:
             return cls.from_json(header["columns"])
         entries: list[Entry] = []
-        if encoding is not None and encoding["numbers"] == len(encoding["numeric"]):
+        # That of renumbered features has no names.
+        if encoding is not None and "numbers" in encoding and encoding["numbers"] == len(encoding["numeric"]):
             columns = cls(categorical=encoding["categorical"], hash_features=encoding.get("hash_features", 1))
             words = encoding.get("categories", [(name, "") for name in encoding["columns"]])
             entries += [(NUMBER, name, None) for name in encoding["numeric"]]

@@ -17,7 +17,7 @@ from ..algorithms import as_algorithm
 from ..engine import Algorithm
 from ..engine.inputs import FITTED, NONE, Inputs, Scaling, fitted
 from ..learner import Learner
-from ..numerics.rows import as_matrix
+from ..numerics.rows import as_matrix, unmasked
 from ..tasks import Task
 from .naming import changed
 
@@ -124,6 +124,7 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         A plain array of the known width takes the short way: nothing is left to book.
         """
+        X = unmasked(X, "features")
         own = self.__dict__
         known = None if reset else own.get("n_features_in_")
         plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == known and len(X) > 0 and X.dtype.kind in "fiu"
@@ -205,4 +206,4 @@ def one_target(y: Any) -> Any:
 def required(y: Any) -> Any:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    return y
+    return unmasked(y, "labels")

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..engine import Algorithm
 from ..engine.inputs import NONE, Inputs, Scaling
 from ..learner import Learner
+from ..numerics.rows import as_reals
 from ..tasks import Classification, classification
 from .base import OnlineKernelEstimator, one_target
 from .class_weights import check_class_weight, joined_counts, row_weights
@@ -133,8 +134,10 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         before, task = learner.n_seen, learner.task
         assert isinstance(task, Classification)
         weights, classes = row_weights(self.class_weight, task, self._class_counts, y, grow=self.grow_classes)
+        if sample_weight is not None:
+            weights = weights * as_reals(sample_weight, "sample weights")
         try:
-            return learner.learn(X, y, weights if sample_weight is None else weights * np.asarray(sample_weight))
+            return learner.learn(X, y, weights)
         finally:
             learned = np.bincount(classes[: learner.n_seen - before], minlength=len(self._class_counts))
             self._class_counts = joined_counts(self._class_counts, learned)

@@ -22,7 +22,7 @@ from ..numerics.landmarks import TOGETHER, choose, no_landmarks, write_features,
 from ..numerics.lifts import Fourier, Lift, Structured, lift_scaled
 from ..numerics.lifts.fourier import FourierMap, write_waves
 from ..numerics.memory import aligned, one_blas_thread
-from ..numerics.rows import Block, as_matrix, filled, n_rows, sample_of, to_block
+from ..numerics.rows import Block, as_matrix, filled, n_rows, sample_of, to_block, unmasked
 from ..parameters import fraction, whole
 
 _WIDE = 32  # features from which on BLAS multiplies dense rows faster
@@ -73,6 +73,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
+        X = unmasked(X, "features")
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and len(X) > 0
         if plain and not reset and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):
             return X  # nothing is left to book

@@ -21,14 +21,17 @@ class Interrupts:
         self.held = False
 
     def __enter__(self) -> Self:
+        self.held = True  # an interrupt that comes in between is noted, here and at the end
         self._handler = signal.signal(signal.SIGINT, self._received)
         self._hook = sys.unraisablehook
         sys.unraisablehook = self._swallowed
-        Interrupts.active = self
+        self._outer, Interrupts.active = Interrupts.active, self
+        self.held = False
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
-        Interrupts.active = None
+        self.held = True
+        Interrupts.active = self._outer
         signal.signal(signal.SIGINT, self._handler)
         sys.unraisablehook = self._hook
         return self.seen

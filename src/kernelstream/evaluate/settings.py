@@ -15,6 +15,7 @@ from ..kernels import KERNELS, Kernel
 from ..losses import LOSSES
 from ..parameters import Parameters, did_you_mean
 from ..schedules import SCHEDULES
+from ..sources.base import meant
 
 # The parameters whose values are specs themselves, and what those are called.
 FAMILIES: dict[str, dict[str, type[Parameters]]] = {
@@ -81,7 +82,7 @@ def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:
     for name, branch in tree.items():
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"{called} has no parameter {name!r}; {has}.")
+            raise ValueError(f"{called} has no parameter {name!r}; {has}.{meant(name, known)}")
         branches = {inner: value for inner, value in branch.items() if inner}
         value = _part(name, branch.get("", default := getattr(spec, name, None)), default)
         if branches and isinstance(value, tuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..metrics import METRICS
 
-_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC, newest 10,000", "f1": "F1", "r2": "R²"}
+_NAMES = {"mse": "MSE", "rmse": "RMSE", "mae": "MAE", "auc": "AUC", "f1": "F1", "r2": "R²"}
 _NAMES |= {"faded_mae": "faded MAE"}
 _PREFIXES = ("", "k", "M", "G", "T")
 

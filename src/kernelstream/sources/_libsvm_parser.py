@@ -36,7 +36,8 @@ FAULTS = {
     _INDEX_ZERO: "{token!r} has index 0 in a file read from index 1; open it with zero_based=True",
     _NOT_ASCENDING: "the index of {token!r} is not above the one before it; sort each line and drop duplicates",
     _INDEX_TOO_HIGH: "the index of {token!r} is above the limit of {most} features, which max_features raises (up to "
-    f"{HIGHEST_INDEX}): a model's memory grows with it. Renumber or hash the features",
+    f"{HIGHEST_INDEX}): a model's memory grows with it. Where few of so many are in use, renumber=True makes it grow "
+    "with those that appear",
 }
 
 

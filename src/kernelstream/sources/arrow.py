@@ -53,7 +53,7 @@ class BatchSource(TableSource):
 
         try:
             yield
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # a column's name may be no text
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise SourceError(

@@ -6,6 +6,7 @@ C-contiguous array or a CSR array with sorted indices, y a float64 array, or an 
 
 import bz2
 import contextlib
+import difflib
 import gzip
 import io
 import lzma
@@ -13,7 +14,7 @@ import os
 import shutil
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -325,8 +326,15 @@ def positive(value: int, name: str) -> int:
 
 def one_of(value: str, known: tuple[str, ...], name: str) -> str:
     if value not in known:
-        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+        said = f"{name}={value!r}" if name.isidentifier() else f"{name} is {value!r}; it"
+        raise ValueError(f"{said} must be one of {', '.join(known)}.{meant(value, known)}")
     return value
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question about the known word that is nearest, to stand behind a sentence; nothing where none is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), 1)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def format_suffix(path: Path) -> str:

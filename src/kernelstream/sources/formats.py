@@ -8,7 +8,7 @@ from typing import Any
 from ..encoding.values import DEFAULT_HASH_FEATURES
 from .arff import ArffSource
 from .arrow import ArrowSource, ParquetSource
-from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix
+from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix, one_of
 from .columns import CATEGORICAL, MISSING, ColumnOptions
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
@@ -62,6 +62,7 @@ def open_file(
     decimal: str = ".",
     zero_based: bool = False,
     max_features: int = MAX_FEATURES,
+    renumber: bool = False,
     drop: Sequence[str | int] = (),
     categorical: str = CATEGORICAL[0],
     categorical_columns: Sequence[str] = (),
@@ -79,6 +80,7 @@ def open_file(
     decimal: what stands before the fraction of a number in a CSV file, a point or a comma.
     zero_based: a LIBSVM file counts its features from 0.
     max_features: a LIBSVM file with a higher index is refused.
+    renumber: features of a LIBSVM file get columns in the order in which they appear, whatever their indices.
     drop: columns of a CSV, JSON, ARFF, Parquet or Arrow file to leave out, by name or position.
     categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
     hash_features: how many features "hash" makes; a power of two.
@@ -89,10 +91,16 @@ def open_file(
     Formats without the question ignore the answer.
     """
     file = existing_file(path)
-    kind = format_of(file) if format is None else format
+    kind = format_of(file) if format is None else one_of(format, tuple(FORMATS), "format")
     if kind == "libsvm":
         return LibsvmSource(
-            file, block_rows=block_rows, zero_based=zero_based, max_features=max_features, on_error=on_error
+            file,
+            block_rows=block_rows,
+            zero_based=zero_based,
+            max_features=max_features,
+            renumber=renumber,
+            encoding=encoding,
+            on_error=on_error,
         )
     if kind == "npz":
         return NpzSource(file, block_rows=block_rows)
@@ -116,6 +124,4 @@ def open_file(
         return ArffSource(file, **table)
     if kind == "parquet":
         return ParquetSource(file, **table)
-    if kind == "arrow":
-        return ArrowSource(file, **table)
-    raise ValueError(f"format is {kind!r}; it must be one of {', '.join(FORMATS)}")
+    return ArrowSource(file, **table)

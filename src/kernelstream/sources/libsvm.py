@@ -2,9 +2,10 @@
 
 Text is read in chunks that are cut at their last newline. A value reads as exactly the double that Python reads.
 
-Blank lines and comments are passed over, and ``qid:`` too, with a notice. Indices start at 1 unless ``zero_based`` says
-otherwise: a stream cannot wait for a 0 to find out. Each block is as wide as the highest index so far (at least 1), so
-widths never decrease. Labels are words when one in the first block is; where rows may be skipped, one in a hundred.
+Blank lines and comments are passed over, and ``qid:`` too, with a notice. Indices start at 1 unless ``zero_based``
+says otherwise: a stream cannot wait for a 0 to find out. Each block is as wide as the highest index so far (at least
+1), so widths never decrease; `renumber` makes it as wide as there are features so far. Labels are words when one in
+the first block is; where rows may be skipped, one in a hundred.
 """
 
 import math
@@ -17,7 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._libsvm_parser import FAULTS, HIGHEST_INDEX, OK, Buffers, parse
-from .base import DEFAULT_BLOCK_ROWS, FEW, FileSource, LabelledBlock, SourceError, as_csr, positive, to_number
+from .base import (
+    DEFAULT_BLOCK_ROWS,
+    FEW,
+    FileSource,
+    LabelledBlock,
+    Source,
+    SourceError,
+    as_csr,
+    positive,
+    to_number,
+)
+from .renumbering import RENUMBERED, Renumbering
 
 # The shortest pair is a separator and "1:1", so a text of n bytes holds at most n / 4 of them.
 _SHORTEST_PAIR = 4
@@ -29,8 +41,11 @@ _QUERIES = "The file groups its rows by qid: (ranking); the groups are ignored, 
 
 
 class LibsvmSource(FileSource):
-    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time; an index beyond
-    `max_features` is refused.
+    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time.
+
+    max_features: a higher index is refused, or with `renumber` more features than that.
+    renumber: whether features get columns in the order in which they appear, so that width grows with those seen.
+    encoding: another source's `encoding`; where that renumbered, features get the same columns, and others count as 0.
     """
 
     def __init__(
@@ -40,6 +55,8 @@ class LibsvmSource(FileSource):
         block_rows: int = DEFAULT_BLOCK_ROWS,
         zero_based: bool = False,
         max_features: int = MAX_FEATURES,
+        renumber: bool = False,
+        encoding: Any = None,
         on_error: str = "stop",
         chunk_bytes: int = 2**18,
     ):
@@ -47,10 +64,33 @@ class LibsvmSource(FileSource):
         self.zero_based = zero_based
         self.max_features = min(positive(max_features, "max_features"), HIGHEST_INDEX)
         self.chunk_bytes = positive(chunk_bytes, "chunk_bytes")
+        given = encoding if isinstance(encoding, dict) and RENUMBERED in encoding else None
+        self.renumber, self._given = renumber or given is not None, given
+        self._columns: Renumbering | None = None
+
+    @property
+    def encoding(self) -> Any:
+        """Which feature is which column, where that is not its index: a JSON value."""
+        return None if self._columns is None else self._columns.to_json()
+
+    @property
+    def highest(self) -> int:
+        """The largest index that is read."""
+        return HIGHEST_INDEX if self.renumber else self.max_features + (0 if self.zero_based else 1) - 1
 
     def __iter__(self) -> Iterator[LabelledBlock]:
+        known = None if self._given is None else Renumbering.from_json(self._given)
+        return self._pass((known or Renumbering()) if self.renumber else None)
+
+    def after(self, earlier: Source) -> Iterator[LabelledBlock]:
+        """Columns go on from the earlier file."""
+        known = earlier._columns if isinstance(earlier, LibsvmSource) else None
+        return iter(self) if known is None else self._pass(known)
+
+    def _pass(self, columns: Renumbering | None) -> Iterator[LabelledBlock]:
+        self._columns = columns
         with self._opened() as stream:
-            reading = _Reading(self)
+            reading = _Reading(self, columns)
             for text in self._whole_lines(stream, self.chunk_bytes):
                 if text:
                     yield from reading.blocks(text)
@@ -64,8 +104,9 @@ class LibsvmSource(FileSource):
 class _Reading:
     """One pass over a file: the block being filled, and what the file has shown so far."""
 
-    def __init__(self, source: LibsvmSource):
+    def __init__(self, source: LibsvmSource, columns: Renumbering | None):
         self.source = source
+        self.columns = columns
         self.base = 0 if source.zero_based else 1
         self.lines = 0
         self.width = 1
@@ -97,7 +138,7 @@ class _Reading:
             self._reserve(len(text) - at)
             first = self.row
             fault, at, self.row, n_lines, n_odd, n_queries = parse(
-                codes, self.buffers, at, first, self.base, self.base + self.source.max_features - 1
+                codes, self.buffers, at, first, self.base, self.source.highest
             )
             lines += n_lines
             if n_queries > 0:
@@ -123,12 +164,27 @@ class _Reading:
         if not self.decided and 0 < len(self.strays) <= min(FEW * self.row, self.most_strays):
             self._drop_strays()
         rows, entries = self.row, self.buffers.indptr[self.row]
-        indices = self.buffers.indices[:entries].copy()
-        self.width = max(self.width, int(indices.max(initial=0)) + 1)
-        X = as_csr(self.buffers.values[:entries].copy(), indices, self.buffers.indptr[: rows + 1].copy(), self.width)
+        indices, values = self.buffers.indices[:entries].copy(), self.buffers.values[:entries].copy()
+        indptr = self.buffers.indptr[: rows + 1].copy()
+        if self.columns is None:
+            self.width = max(self.width, int(indices.max(initial=0)) + 1)
+        else:
+            indices, values, indptr = self._renumbered(self.columns, indices, values, indptr)
+            self.width = max(self.width, len(self.columns.columns))
+        X = as_csr(values, indices, indptr, self.width)
         y: NDArray[Any] = self.buffers.labels[:rows].copy() if self.numeric else np.array(self.words)
         self.row, self.words, self.decided = 0, [], True
         return X, y
+
+    def _renumbered(self, columns: Renumbering, *rows: Any) -> Any:
+        found = columns.renumber(*rows)
+        n, most = len(columns.columns), self.source.max_features
+        if n > most:
+            what = f"{n} different features are above the limit of {most}, which max_features raises"
+            raise SourceError(f"{what}: a model's memory grows with it", path=self.source.path, line=self.lines + 1)
+        if columns.unknown:
+            self.source._tell("unknown", "Some features are not among those that the model knows, and count as 0.")
+        return found
 
     def _reserve(self, n_bytes: int) -> None:
         """Make room for one more row, and for every pair that so much text can hold."""

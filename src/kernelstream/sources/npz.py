@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from .base import DEFAULT_BLOCK_ROWS, FileSource, LabelledBlock, SourceError, as_labels
 
 _TRUSTED_BYTES = 2**26
+# What Python's reader of archives says of one that is damaged: a bit may ask for a method that is not there
+# (NotImplementedError), a password (RuntimeError), or a name that is none.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, UnicodeError)
 
 
 class _Header(NamedTuple):
@@ -51,7 +54,7 @@ class _ArraySource(FileSource):
             version = npy.read_magic(stream)
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, fortran_order, dtype = read(stream)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
+        except (OSError, *_DAMAGE):
             raise
         except Exception as error:  # it is a piece of Python, and fails in any of its ways
             raise self._error(f"the header of {name!r} cannot be read ({error}); save it again") from error
@@ -126,7 +129,9 @@ class NpzSource(_ArraySource):
                 self._check_names(set(archive.namelist()), name)
                 with archive.open(f"{name}.npy") as member:
                     yield member, self._header(member, name)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except (*_DAMAGE, OSError) as error:
+            if isinstance(error, OSError) and error.filename is not None:
+                raise  # of the file, not of a place in it
             raise self._error(f"the archive is damaged ({error}); fetch or save it again") from error
 
     def _check_names(self, members: set[str], wanted: str) -> None:

@@ -19,7 +19,7 @@ from ..engine.inputs import FITTED, NONE, ONLINE, SCALINGS, Scaling, named
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Classification, Multiclass, Regression, Task, classification
 from ..tasks import from_json as task_from_json
 from . import LabelledBlock, Matrix, Peekable, Source, fit_scaling
-from .base import DerivedSource
+from .base import DerivedSource, one_of
 
 AUTO = "auto"
 TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)
@@ -104,9 +104,8 @@ def survey(
     looked at so.
     on_block: is told the number of rows read so far.
     """
-    for name, value, allowed in (("task", task, TASKS), ("scale", scale, SCALES)):
-        if value not in allowed:
-            raise ValueError(f"{name}={value!r} must be one of {', '.join(allowed)}.")
+    one_of(task, TASKS, "task")
+    one_of(scale, SCALES, "scale")
     if classes is not None and task == REGRESSION:
         raise ValueError(
             f"classes {_shown(classes)} are announced for a {task}, which has none; leave one of them out."
