@@ -1,6 +1,7 @@
 """Long work for a row to come: the same result by a helper, by steps, and begun only when the row comes."""
 
 import threading
+import time
 
 import pytest
 
@@ -52,3 +53,10 @@ def test_what_fails_is_told_where_it_is_needed_and_can_be_done_again(beside):
     with pytest.raises(MemoryError):
         ahead.result(lambda: counted([]))
     assert ahead.result(lambda: counted([])) == 5
+
+
+def test_what_has_few_steps_takes_no_time_of_its_own():
+    began = time.process_time()
+    for _ in range(50):
+        assert Ahead(beside=False).result(lambda: counted([])) == 5
+    assert time.process_time() - began < 1.0

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..engine import Shape
 from ..numerics import recent as forgetting
+from ..numerics.cells import finding
 from ..numerics.parts import Given, learn_again
 from ..numerics.second_order import add_rows, solution
 from ..numerics.settling import (
@@ -15,6 +16,7 @@ from ..numerics.settling import (
     LAST,
     NEWEST,
     SIZES,
+    Columns,
     Metrics,
     Search,
     columns_of,
@@ -39,19 +41,23 @@ TRENDS = 64  # rows from which on it can be told whether a column has a trend
 
 def learned_anew(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int, last: int) -> Stepwise["Anew"]:
     """What the first N rows come to; `last` is the row after which it is used."""
-    metrics = state.metrics if N == FIRST else (yield from found_metrics(spec, record, state, N))
+    X, metrics = state.kept.x[:N].astype(np.float64), state.metrics
+    columns = columns_of(X)
+    if N > FIRST:
+        metrics = yield from found_metrics(spec, record, state, columns, X)
     yield
-    anew = Anew(spec, record, state, N, last, metrics)
+    anew = Anew(spec, record, state, columns, X, last, metrics)
     yield from anew.learn(state.kept, 0, N)
     return anew
 
 
-def found_metrics(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int) -> Stepwise[Metrics]:
-    """The metric, width and ridge that are best after N rows."""
-    d, dtype, seed = len(state.map), state.map.dtype, int(state.seed)
-    X, targets, share = state.kept.x[:N].astype(np.float64), state.kept.targets[:N], state.kept.weights[:N]
+def found_metrics(
+    spec: "Auto", record: "AutoRecord", state: "AutoState", columns: Columns, X: np.ndarray
+) -> Stepwise[Metrics]:
+    """The metric, width and ridge that are best after the rows X, the first of those that are kept."""
+    d, dtype, seed, N = len(state.map), state.map.dtype, int(state.seed), len(X)
+    targets, share = state.kept.targets[:N], state.kept.weights[:N]
     Y = outputs_of(record.task, targets, scale_of(record.task, targets), len(state.mean)).astype(dtype)
-    columns = columns_of(X)
     first = max(0, N - NEWEST) // 3 * 3
     omega = spec.omega(d, since(SIZES[spec.size].searched, N) // 2, seed)
     V = standardised(columns, X[first:], dtype)
@@ -63,11 +69,19 @@ def found_metrics(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int
 class Anew:
     """A state with the map that was found, whose parts learn the kept rows from the first one on."""
 
-    def __init__(self, spec: "Auto", record: "AutoRecord", state: "AutoState", N: int, last: int, metrics: Metrics):
-        d, K, seed, dtype = len(state.map), len(state.mean), int(state.seed), state.map.dtype
-        X, targets = state.kept.x[:N].astype(np.float64), state.kept.targets[:N]
-        self.record, self.metrics, self.columns = record, metrics, columns_of(X)
-        self.scale = scale_of(record.task, targets)
+    def __init__(
+        self,
+        spec: "Auto",
+        record: "AutoRecord",
+        state: "AutoState",
+        columns: Columns,
+        X: np.ndarray,
+        last: int,
+        metrics: Metrics,
+    ):
+        d, K, seed, dtype, N = len(state.map), len(state.mean), int(state.seed), state.map.dtype, len(X)
+        self.record, self.metrics, self.columns = record, metrics, columns
+        self.scale = scale_of(record.task, state.kept.targets[:N])
         self.refit = 0 if N == LAST else max(0, last - REFIT)
         self.new = new = spec.empty(Shape(d, K, seed, dtype), N)
         n_varying = int((self.columns.scale > 0).sum())
@@ -77,6 +91,7 @@ class Anew:
             P[trending(self.columns, X)] = 0.0
         new.map[...] = U
         new.recent.map[...] = stretched(np.ones(d), forgetting.WIDTH, P, n_varying)
+        self.finding = finding(*new.tables)
         self.room = np.zeros((len(new.parts.b), K)), np.zeros(len(new.tables.pick), np.int32)
 
     def learn(self, kept: "Kept", first: int, stop: int) -> Stepwise[None]:
@@ -99,7 +114,7 @@ class Anew:
         n = stop - max(first, self.refit)
         if n > 0:
             given, rows = Given(new.weights, new.recent.weights), (Z[-n:], plain[-n:], projected[-n:])
-            learn_again(self.record.steps, given, new.parts, new.tables, rows, Y[-n:], share[-n:], *self.room)
+            learn_again(self.record.steps, given, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
 
     def state(self, old: "AutoState") -> "AutoState":
         """It, after the same rows as the old one."""

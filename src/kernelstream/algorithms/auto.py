@@ -31,7 +31,7 @@ from ..engine.state import Limits, copied, restored, split
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import recent as forgetting
-from ..numerics.cells import draw_tables, fewer_cells, find_cells, inverse_steps
+from ..numerics.cells import Finding, draw_tables, fewer_cells, find_cells, finding, inverse_steps
 from ..numerics.compile import Pointer, call_for_effect, inlined
 from ..numerics.elementary import sincos
 from ..numerics.expansion import dot
@@ -149,6 +149,7 @@ class AutoScratch(NamedTuple):
     z: np.ndarray  # (chunk, D)
     plainly: np.ndarray  # (chunk, L/2)
     plain: np.ndarray  # (chunk, L)
+    finding: Finding
     codes: np.ndarray  # (chunk, tables) their cells
     e: np.ndarray  # (M, K) what the parts say
     y: np.ndarray  # (heads,) what they are to say
@@ -257,7 +258,7 @@ class Auto(Algorithm):
         codes = np.zeros((chunk, len(state.tables.pick)), np.int32)
         stack = np.zeros((N_PARTS, K)), np.zeros(len(state.weights)), np.zeros(K)
         weights = np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
-        return AutoScratch(shared, *block, *rows, *plainly, codes, *stack, *weights)
+        return AutoScratch(shared, *block, *rows, *plainly, finding(*state.tables), codes, *stack, *weights)
 
     def n_stored(self, state: AutoState) -> int:
         return int(state.weights.shape[1])
@@ -611,10 +612,10 @@ def _(record, state, scratch, block, start, stop):
     call_for_effect(record.sincos, scratch.projected, n, scratch.z)
     call_for_effect(record.multiply, 1, rows[0], rows[1], rows[2], 0, n, state.recent.map, scratch.plainly)
     call_for_effect(record.sincos, scratch.plainly, n, scratch.plain)
-    cells, tables, inverse = state.parts.cells, state.tables, record.steps.inverse
+    cells, inverse = state.parts.cells, record.steps.inverse
     if cells.shape[0] > 0:
         for i in range(n):
-            find_cells(scratch.projected[i], tables.pick, tables.offset, inverse, cells.shape[1], scratch.codes[i])
+            find_cells(scratch.projected[i], scratch.finding, inverse, cells.shape[1], scratch.codes[i])
 
 
 @inlined

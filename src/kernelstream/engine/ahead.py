@@ -7,12 +7,36 @@ has grown) is done then: so bits depend neither on time nor on threads.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Semaphore
+from threading import Condition
 from typing import Any
 
 from ..numerics.memory import one_blas_thread
 from ..numerics.stepwise import Stepwise, some_steps
 from . import cores
+
+
+class Taken:
+    """Counts the steps that a helper has taken, for those who wait for some of them."""
+
+    def __init__(self) -> None:
+        self._changed, self._n, self._asked, self._over = Condition(), 0, 0, False
+
+    def note(self) -> None:
+        with self._changed:
+            self._n += 1
+            self._changed.notify()
+
+    def end(self) -> None:
+        """No more will come, and nobody need wait for any."""
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+
+    def wait(self, n: int) -> None:
+        """For n steps more than were waited for before."""
+        with self._changed:
+            self._asked += n
+            self._changed.wait_for(lambda: self._over or self._n >= self._asked)
 
 
 class Ahead:
@@ -22,7 +46,7 @@ class Ahead:
         self._work: Stepwise[Any] | None = None
         self._done: tuple[Any] | None = None
         self._helper: Future[Any] | None = None
-        self._taken = Semaphore(0)  # steps by the helper that nobody has waited for
+        self._taken = Taken()
         self._parts: dict[int, Ahead] = {}
 
     def part(self, i: int) -> "Ahead":
@@ -30,16 +54,16 @@ class Ahead:
         return self._parts.setdefault(i, Ahead(beside=self.beside))
 
     def begin(self, work: Stepwise[Any]) -> None:
-        self._work, self._done, self._taken = work, None, Semaphore(0)
+        self._work, self._done, self._taken = work, None, Taken()
         self._helper = cores.ask(_all_of, work, self._taken) if self.beside else None
 
     def go_on(self, n: int) -> None:
         """See that n steps more are taken, so that what is left for the last row is not too much."""
         if self._helper is not None and self._helper.cancel():
             self._helper = None  # all helpers are busy
-        for _ in range(n if self._helper is not None else 0):
-            self._taken.acquire()
-        if self._helper is None and self._work is not None and self._done is None:
+        if self._helper is not None:
+            self._taken.wait(n)
+        elif self._work is not None and self._done is None:
             self._done = some_steps(self._work, n)
 
     def result(self, anew: Callable[[], Stepwise[Any]]) -> Any:
@@ -50,15 +74,15 @@ class Ahead:
             return done[0]
         if helper is not None and not helper.cancel():
             return helper.result()
-        return _all_of(work or anew(), Semaphore(0))
+        return _all_of(work or anew(), Taken())
 
 
-def _all_of(work: Stepwise[Any], taken: Semaphore) -> Any:
-    """All steps; each of them is noted, and those that never come."""
+def _all_of(work: Stepwise[Any], taken: Taken) -> Any:
+    """All steps, each of them noted."""
     try:
         with one_blas_thread():
             while (result := some_steps(work, 1)) is None:
-                taken.release()
+                taken.note()
         return result[0]
     finally:
-        taken.release(1 << 20)
+        taken.end()

@@ -60,10 +60,11 @@ def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> No
 
 
 def solve_positive(A: np.ndarray, B: np.ndarray) -> bool:
-    """B <- B A^-1, from the lower triangle of A, which becomes its factor; False, where A is not positive definite.
+    """B <- B A^-1, from the upper triangle of A, which becomes its factor; False, where A is not positive definite.
 
+    The other triangle would take a third longer: LAPACK sees the transpose, of whose lower triangle it is faster.
     Requires: of one dtype.
     """
     failed = ctypes.c_int()
-    _call(_POSV[A.dtype], b"U", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)
+    _call(_POSV[A.dtype], b"L", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)
     return failed.value == 0

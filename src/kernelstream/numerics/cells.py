@@ -4,7 +4,7 @@ A cell is a box: some projections of the row, cut into steps with a random offse
 table can tell apart are without number; they are hashed into a fixed number of places.
 """
 
-import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,16 +26,39 @@ def inverse_steps(n_tables: int) -> np.ndarray:
     return np.repeat(1.0 / np.array(STEPS), n_tables // len(STEPS))
 
 
+class Finding(NamedTuple):
+    """What `find_cells` reads, and where it computes: table beside table, so that vectors of them are taken at once."""
+
+    pick: np.ndarray  # (PROJECTIONS, tables) uint32
+    offset: np.ndarray  # (PROJECTIONS, tables)
+    cut: np.ndarray  # (PROJECTIONS, tables)
+    mixed: np.ndarray  # (tables,) uint64
+
+
+def finding(pick: np.ndarray, offset: np.ndarray) -> Finding:
+    turned = np.ascontiguousarray(pick.T, np.uint32), np.ascontiguousarray(offset.T)
+    return Finding(*turned, np.zeros(offset.T.shape), np.zeros(len(pick), np.uint64))
+
+
 @inlined
-def find_cells(projected, pick, offset, inverse, n_cells, codes):
+def find_cells(projected, finding, inverse, n_cells, codes):
     """codes[r] = the cell of a row in table r. Requires: n_cells is a power of two."""
-    for r in range(codes.shape[0]):
-        a = np.uint64(r * 7919 + 1)
-        for j in range(pick.shape[1]):
-            b = np.int64(math.floor((projected[pick[r, j]] + offset[r, j]) * inverse[r]))
-            a = (a ^ np.uint64(b + 1000003)) * np.uint64(0x9E3779B97F4A7C15)
-            a ^= a >> np.uint64(29)
-        codes[r] = np.int32(a & np.uint64(n_cells - 1))
+    pick, offset, cut, mixed = finding.pick, finding.offset, finding.cut, finding.mixed
+    n = codes.shape[0]
+    for j in range(pick.shape[0]):
+        for r in range(n):
+            cut[j, r] = projected[pick[j, r]]
+    for j in range(pick.shape[0]):
+        for r in range(n):
+            cut[j, r] = np.floor((cut[j, r] + offset[j, r]) * inverse[r])
+    for r in range(n):
+        mixed[r] = np.uint64(r * 7919 + 1)
+    for j in range(pick.shape[0]):
+        for r in range(n):
+            a = (mixed[r] ^ np.uint64(np.int64(cut[j, r]) + 1000003)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed[r] = a ^ (a >> np.uint64(29))
+    for r in range(n):
+        codes[r] = np.int32(mixed[r] & np.uint64(n_cells - 1))
 
 
 @inlined

@@ -128,7 +128,7 @@ def learn_parts(steps, given, parts, z, codes, e, y, weight):
 
 
 @compiled
-def learn_again(steps, given, parts, tables, rows, Y, share, e, codes):
+def learn_again(steps, given, parts, finding, rows, Y, share, e, codes):
     """The parts learn rows that they know, with a new map; e and codes are room for what is found of one.
 
     rows: z, the plain features, and the projections of each.
@@ -136,6 +136,6 @@ def learn_again(steps, given, parts, tables, rows, Y, share, e, codes):
     Z, plain, projected = rows
     for i in range(Z.shape[0]):
         if parts.cells.shape[0] > 0:
-            find_cells(projected[i], tables.pick, tables.offset, steps.inverse, parts.cells.shape[1], codes)
+            find_cells(projected[i], finding, steps.inverse, parts.cells.shape[1], codes)
         say(steps, given, parts, Z[i], plain[i], codes, e)
         learn_parts(steps, given, parts, Z[i], codes, e, Y[i], share[i])

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .compile import compiled
 from .second_order import products, solved
 
 RATES = 0.999, 0.9998
@@ -40,9 +41,20 @@ def add(recent: Recent, Z: np.ndarray, Y: np.ndarray) -> None:
     b, total = Y.T @ Z, np.abs(Y[:, 0]) @ Z  # as in `second_order.add_rows`
     A = products(Z)
     for i, rate in enumerate(RATES):
-        for sums, new in ((recent.A, A), (recent.b, b), (recent.total, total)):
-            sums[i] *= rate ** len(Z)
+        fade = rate ** len(Z)
+        _fade_and_add(recent.A[i], fade, A)
+        for sums, new in ((recent.b, b), (recent.total, total)):
+            sums[i] *= fade
             sums[i] += new
+
+
+@compiled
+def _fade_and_add(A, fade, new):
+    """A <- fade A + new, the lower triangles."""
+    c = A.dtype.type(fade)
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            A[i, j] = c * A[i, j] + new[i, j]
 
 
 def add_waiting(recent: Recent) -> None:

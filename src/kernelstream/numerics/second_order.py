@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .blas import add_products, solve_positive
-from .compile import inlined
+from .compile import compiled, inlined
+
+TILE = 32
 
 
 class Sums(NamedTuple):
@@ -93,10 +95,23 @@ def products(Z: np.ndarray) -> np.ndarray:
     return sums
 
 
+@compiled
+def _turn(A, ridge, M):
+    """M = A' + ridge, the upper triangle, from the lower one of A; in tiles that stay in the first-level cache."""
+    n = A.shape[0]
+    for i in range(0, n, TILE):
+        for j in range(0, i + 1, TILE):
+            for p in range(j, min(j + TILE, n)):
+                for q in range(max(i, p), min(i + TILE, n)):
+                    M[p, q] = A[q, p]
+    for i in range(n):
+        M[i, i] += ridge
+
+
 def solved(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D). Requires: the lower triangle of A (D, D); b is (K, D)."""
-    M, W = A.astype(dtype), np.array(b, dtype, order="C")
-    M[np.diag_indices(len(M))] += dtype(ridge)
+    M, W = np.empty(A.shape, dtype), np.array(b, dtype, order="C")
+    _turn(A, dtype(ridge), M)
     if solve_positive(M, W):
         return W
     if dtype == np.float32:
@@ -104,14 +119,19 @@ def solved(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) 
     return solved(A, b, 10.0 * ridge)
 
 
-def least_squares(Z: np.ndarray, Y: np.ndarray, ridges: tuple[float, ...]) -> Iterator[tuple[float, np.ndarray]]:
-    """Each ridge with its W, (K, D): of the rows Z (n, D) with targets Y (n, K), from the smaller of two systems."""
+def least_squares(
+    Z: np.ndarray, Y: np.ndarray, ridges: tuple[float, ...], A: np.ndarray | None = None
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Each ridge with its W, (K, D): of the rows Z (n, D) with targets Y (n, K), from the smaller of two systems.
+
+    A: Z'Z, where it is known.
+    """
     dtype = Z.dtype.type
-    if len(Z) < Z.shape[1]:
+    if A is None and len(Z) < Z.shape[1]:
         G = products(np.ascontiguousarray(Z.T))
         for ridge in ridges:
             yield ridge, solved(G, np.ascontiguousarray(Y.T), ridge, dtype) @ Z
     else:
-        A, b = products(Z), Y.T @ Z
+        A, b = products(Z) if A is None else A, Y.T @ Z
         for ridge in ridges:
             yield ridge, solved(A, b, ridge, dtype)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .blas import add_products
 from .compile import compiled
 from .elementary import sincos
-from .second_order import least_squares
+from .second_order import least_squares, products
 from .stepwise import Stepwise
 
 RIDGES = 0.01, 0.1, 1.0
@@ -23,7 +24,7 @@ KURTOSIS, TAIL = 10.0, 4.0  # beyond which a column has heavy tails
 # A metric from more rows is welcome if it is hardly worse; a second step, and a third, have to pay.
 GAINS = 1.02, 0.995, 0.995
 LEAST = 1e-3  # of the mean eigenvalue of M is added to all
-GRADIENTS = 1e9  # about as many products are spent on the gradients of a metric
+BLOCK = 512  # rows that are lifted together
 DIAGONAL, FULL = 0, 1
 FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at all, a metric, for the last time
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
@@ -68,28 +69,31 @@ def no_columns(width: int) -> Columns:
 
 def columns_of(X: np.ndarray) -> Columns:
     """How the columns of these rows are standardised. Requires: float64."""
-    spread = np.maximum(X.std(axis=0), 1e-12)
-    kurtosis = (((X - X.mean(axis=0)) / spread) ** 4).mean(axis=0)
-    heavy = np.zeros(X.shape[1])
+    center = X.mean(axis=0)
+    squares = (X - center) ** 2
+    variance = squares.mean(axis=0)
+    squares *= squares
+    kurtosis = squares.mean(axis=0) / np.maximum(variance, 1e-24) ** 2
+    deviation, heavy = np.sqrt(variance), np.zeros(X.shape[1])
     for j in np.flatnonzero(kurtosis > KURTOSIS):
         sizes = np.abs(X[X[:, j] != 0, j])
         if len(sizes) > 3 and sizes.max() > TAIL * np.median(sizes):
             heavy[j] = np.median(sizes)
-    G = _tamed(X, heavy)
-    center, deviation = G.mean(axis=0), G.std(axis=0)
+            tamed = _logarithm(X[:, j], heavy[j])
+            center[j], deviation[j] = tamed.mean(), tamed.std()
     varies = deviation > 1e-9 * (np.abs(center) + 1e-9)
     return Columns(heavy, center, np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0))
 
 
 def standardised(columns: Columns, X: np.ndarray, dtype: Any) -> np.ndarray:
-    return ((_tamed(X, columns.heavy) - columns.center) * columns.scale).astype(dtype)
+    V = X - columns.center
+    for j in np.flatnonzero(columns.heavy):
+        V[:, j] = _logarithm(X[:, j], columns.heavy[j]) - columns.center[j]
+    return (V * columns.scale).astype(dtype)
 
 
-def _tamed(X: np.ndarray, heavy: np.ndarray) -> np.ndarray:
-    if not heavy.any():
-        return X
-    unit = np.where(heavy > 0, heavy, 1.0)
-    return np.where(heavy > 0, np.copysign(np.log1p(np.abs(X) / unit), X), X)
+def _logarithm(x: np.ndarray, unit: float) -> np.ndarray:
+    return np.asarray(np.copysign(np.log1p(np.abs(x) / unit), x))
 
 
 def as_they_came(columns: Columns) -> np.ndarray:
@@ -149,6 +153,7 @@ class Fit(NamedTuple):
     weights: np.ndarray  # (K, D)
     metric: np.ndarray  # from the rows learned from
     width: float
+    products: np.ndarray | None  # (D, D) Z'Z of the rows learned from, its lower triangle; None where they are few
 
 
 class Search:
@@ -159,23 +164,33 @@ class Search:
         order = np.argsort(judges, kind="stable")  # those that judge come last
         self.omega, self.classes, self.n_varying = omega, classes, int((V != 0).any(axis=0).sum())
         self.V, self.n_known = V[order], int((~judges).sum())
-        self.known, self.judging, self.share = Y[~judges], Y[judges], share[judges]
+        self.judging, self.share = Y[judges], share[judges]
         self.root = np.sqrt(share[~judges]).astype(V.dtype)[:, None]
-        self.n_gradients = int(
-            np.clip(GRADIENTS / (Y.shape[1] * V.shape[1] * (V.shape[1] + 2 * omega.shape[1])), 256, 1500)
-        )
+        self.known = self.root * Y[~judges]
+        self.Z = np.empty((len(V), 2 * omega.shape[1]), V.dtype)
 
     def fit(self, metric: np.ndarray, width: float) -> Fit:
-        Z = lifted(self.V @ self.map(metric, width))
-        known, unseen, best = Z[: self.n_known], Z[self.n_known :], None
-        if (self.root != 1).any():
-            known = known * self.root
-        for ridge, weights in least_squares(known, self.root * self.known, RIDGES):
+        U, n, few = self.map(metric, width), self.n_known, self.n_known < self.Z.shape[1]
+        sums = None if few else np.zeros((self.Z.shape[1],) * 2, self.Z.dtype)
+        for first in range(0, n, BLOCK):
+            rows = self.lift(U, first, min(first + BLOCK, n))
+            if sums is not None:
+                add_products(sums, rows)
+        unseen, best = self.lift(U, n, len(self.V)), None
+        for ridge, weights in least_squares(self.Z[:n], self.known, RIDGES, sums):
             loss = self.loss(unseen @ weights.T)
             if best is None or loss < best.loss:
-                best = Fit(loss, ridge, weights, metric, width)
+                best = Fit(loss, ridge, weights, metric, width, sums)
         assert best is not None
         return best
+
+    def lift(self, U: np.ndarray, first: int, stop: int) -> np.ndarray:
+        """z of these rows, times the root of their shares where they are learned from."""
+        rows = self.Z[first:stop]
+        _sincos_rows(self.V[first:stop] @ U, rows)
+        if first < self.n_known and (self.root[first:stop] != 1).any():
+            rows *= self.root[first:stop]
+        return rows
 
     def map(self, metric: np.ndarray, width: float) -> np.ndarray:
         return stretched(metric, width, self.omega, self.n_varying).astype(self.V.dtype)
@@ -208,31 +223,45 @@ class Search:
         return best
 
     def learned_metric(self, kind: int, fit: Fit) -> np.ndarray:
-        """M^(1/2) of trace d: of the gradients of fit's function at the newest of the rows learned from."""
-        V, U = self.V[max(0, self.n_known - self.n_gradients) : self.n_known], self.map(fit.metric, fit.width)
-        Z, half = lifted(V @ U), self.omega.shape[1]
-        M = np.zeros(U.shape[0] if kind == DIAGONAL else (len(U), len(U)))
-        for w in fit.weights:
-            slopes = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
-            M = M + ((slopes * slopes).sum(axis=0) if kind == DIAGONAL else slopes.T @ slopes).astype(np.float64)
+        """M^(1/2) of trace d: of the gradients of fit's function at the rows learned from.
+
+        Of z = (s, c) and weights (a, b) a gradient is U (a c - b s), so that the sum of their outer products is U Q U',
+        Q = sum_k a_k a_k' * sum c c' + b_k b_k' * sum s s' - a_k b_k' * sum c s' - its transpose, * number by number.
+        """
+        U, half, A = self.map(fit.metric, fit.width), self.omega.shape[1], fit.products
+        if A is None:
+            A = products(self.lift(U, 0, self.n_known))
+        W, A, U = fit.weights.astype(np.float64), A.astype(np.float64), U.astype(np.float64)
+        P = W.T @ W
+        Q = np.tril(A[half:, half:] * P[:half, :half] + A[:half, :half] * P[half:, half:])
+        Q[np.diag_indices(half)] /= 2.0
+        Q -= A[half:, :half] * P[:half, half:]
+        UQ = U @ (Q + Q.T)
+        M = (UQ * U).sum(axis=1) if kind == DIAGONAL else UQ @ U.T
         d = max(1, self.n_varying)
         if kind == DIAGONAL:
+            M = np.maximum(M, 0.0)
             M = M + LEAST * max(M.sum(), 1e-30) / d
             return np.asarray(np.sqrt(M * d / M.sum()))
         values, vectors = np.linalg.eigh(M)
         values = np.maximum(values, 0.0) + LEAST * max(values.sum(), 1e-30) / d
         return np.asarray((vectors * np.sqrt(values * d / values.sum())) @ vectors.T)
 
-    def improved(self, kind: int, metric: np.ndarray, width: float) -> Stepwise[Fit]:
-        """The best after some steps of the metric, each with the width that fits it."""
-        best = yield from self.widened(self.fit(metric, width), 2.0)
+    def improved(self, kind: int, metric: np.ndarray, width: float, *, known: bool) -> Stepwise[Fit]:
+        """The best after some steps of the metric, each with the width that fits it.
+
+        known: an earlier search found this width; it is looked for again only where no step helps.
+        """
+        best = self.fit(metric, width)
+        if not known:
+            best = yield from self.widened(best, 2.0)
         for gain in GAINS:
             yield
             new = yield from self.widened(self.fit(self.learned_metric(kind, best), best.width), 2.0)
             if new.loss >= best.loss * gain:
                 break
-            best = new
-        return best
+            best, known = new, False
+        return (yield from self.widened(best, 2.0)) if known else best
 
 
 class Metrics(NamedTuple):
@@ -287,7 +316,7 @@ def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: fl
     for kind in begun:
         if widths[kind] > 0:
             yield
-            found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]))
+            found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]), known=N > FIRST_METRIC)
     best = min(found, key=lambda kind: found[kind].loss)
     kept = [kind for kind, fit in found.items() if N < ONE_KIND or fit.loss <= WORSE * found[best].loss]
     return Metrics(

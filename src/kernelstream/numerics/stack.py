@@ -22,24 +22,24 @@ def stack_prior(n_parts: int) -> tuple[np.ndarray, np.ndarray]:
 
 @inlined
 def stack_weights(A, b, L, w):
-    """w = A^-1 b by Cholesky; L is room for the factor."""
+    """w = A^-1 b by Cholesky; L is room for the factor, with one over each number of its diagonal."""
     M = w.shape[0]
     for i in range(M):
         for j in range(i + 1):
             a = A[i, j]
             for q in range(j):
                 a -= L[i, q] * L[j, q]
-            L[i, j] = math.sqrt(a) if i == j else a / L[j, j]
+            L[i, j] = 1.0 / math.sqrt(a) if i == j else a * L[j, j]
     for i in range(M):
         a = b[i]
         for q in range(i):
             a -= L[i, q] * w[q]
-        w[i] = a / L[i, i]
+        w[i] = a * L[i, i]
     for i in range(M - 1, -1, -1):
         a = w[i]
         for q in range(i + 1, M):
             a -= L[q, i] * w[q]
-        w[i] = a / L[i, i]
+        w[i] = a * L[i, i]
 
 
 @inlined

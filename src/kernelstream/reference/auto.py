@@ -144,7 +144,7 @@ class Model:
                 if self.kinds is None:
                     T, c = self.start
                     self.kinds = dict.fromkeys((np.diag, np.asarray)[: 2 if d <= 256 else 1], (T, c))
-                ends = {kind: compared.improved(kind, *begun) for kind, begun in self.kinds.items()}
+                ends = {kind: compared.improved(kind, *begun, known=N > 256) for kind, begun in self.kinds.items()}
                 best = min(ends.values(), key=lambda fit: fit[0])
                 self.kinds = {k: fit[3:] for k, fit in ends.items() if N < 2048 or fit[0] <= 1.02 * best[0]}
                 _, self.ridge, _, self.metric, self.width = best
@@ -250,8 +250,7 @@ class Compared:
     def gradients(self, kind, W, metric, width):
         """M^(1/2) of trace d; `kind` takes M, or its diagonal."""
         U = stretched(metric, width, self.omega, self.d)
-        n = np.clip(1e9 / (W.shape[1] * len(U) * (len(U) + 2 * U.shape[1])), 256, 1500)
-        Z, half = self.lift(metric, width)[~self.judges][-int(n) :], U.shape[1]
+        Z, half = self.lift(metric, width)[~self.judges], U.shape[1]
         M = 0.0
         for w in W.T:
             G = (Z[:, half:] * w[:half] - Z[:, :half] * w[half:]) @ U.T
@@ -266,14 +265,16 @@ class Compared:
         values = np.maximum(values, 0) + share
         return (vectors * np.sqrt(values * self.d / values.sum())) @ vectors.T
 
-    def improved(self, kind, metric, width):
-        best = self.widened(self.fit(metric, width), 2.0)
+    def improved(self, kind, metric, width, *, known):
+        best = self.fit(metric, width)
+        if not known:
+            best = self.widened(best, 2.0)
         for gain in (1.02, 0.995, 0.995):
             new = self.widened(self.fit(self.gradients(kind, *best[2:]), best[4]), 2.0)
             if new[0] >= best[0] * gain:
                 break
-            best = new
-        return best
+            best, known = new, False
+        return self.widened(best, 2.0) if known else best
 
     def loss(self, S, Y):
         if not self.classes:
