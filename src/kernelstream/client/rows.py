@@ -16,7 +16,7 @@ with needing("httpx"):
     import httpx
 
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
-# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, of 10,000 numbers three times
+# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, of 10,000 three times
 # as long as JSON, of 20 numbers a fifth longer as Arrow (benchmarks/client_formats.py).
 FEW = 500
 _BYTES = 8 * 2**20  # of the numbers of a request; the service takes 32 MiB unless it is told otherwise
