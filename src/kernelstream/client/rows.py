@@ -16,8 +16,8 @@ with needing("httpx"):
     import httpx
 
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
-# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, of 10,000 numbers three times
-# as long as JSON, of 20 numbers a fifth longer as Arrow (benchmarks/client_formats.py).
+# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, one of 10,000 three times as
+# long as JSON, one of 20 a fifth longer as Arrow (benchmarks/client_formats.py).
 FEW = 500
 _BYTES = 8 * 2**20  # of the numbers of a request; the service takes 32 MiB unless it is told otherwise
 _NUMBER = 40  # bytes that a named value takes in JSON, at a guess
