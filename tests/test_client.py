@@ -144,12 +144,14 @@ def test_several_classes_and_regression(client, name):
         ([[1.0]], ["no", "yes"], "1 rows and 2 labels"),
         ([[1.0], [2.0]], ["no", None], "Row 1 has the label None"),
         ([[1.0]], np.array([["no"]]), r"shape \(1, 1\)"),
+        ([{"a": 1.0}, {"a": np.inf}], ["no", "no"], "Row 1: 'a' is inf"),
+        ([[1.0], [2.0]], ["no", 1], "Row 1 has the label 1, row 0 has 'no'"),
         (pl.LazyFrame({"a": [1]}), ["no"], r"X.collect\(\)"),
         (pd.DataFrame({"a": [1, "b"]}), ["no", "no"], "several kinds"),
     ],
 )
 def test_what_are_no_rows_is_said_before_anything_is_sent(X, y, words):
-    with Client("http://127.0.0.1:1") as nobody, pytest.raises(ValueError, match=words):
+    with Client("http://127.0.0.1:1", rows=1, retries=0) as nobody, pytest.raises(ValueError, match=words):
         nobody.model("m").learn(X, y)
 
 
@@ -175,6 +177,8 @@ def test_rows_wait_for_their_labels(service, name):
         found = model.label({"3": y[3], "25": "maybe", "none": "no"})
         assert found["3"] == "repeated" and found["none"] == "unknown"
         assert found["25"].startswith("refused: ") and "maybe" in found["25"]
+        with pytest.raises(ValueError, match="has the label nan"):
+            model.label({"26": float("nan")})
         assert model.describe()["rows_learned"] == 20
 
 

@@ -51,7 +51,7 @@ class Rows:
         """What stands beside the rows, None for nothing."""
         for what, given in beside.items():
             if given is not None:
-                values = _values(given, what)
+                values = as_values(given, what)
                 if len(values) != self.n:
                     raise ValueError(f"There are {self.n} rows and {len(values)} {what}s; give one for each row.")
                 self._beside[what] = [str(value) for value in values] if what == "id" else values
@@ -181,7 +181,7 @@ def _all_named(rows: Sequence[Any]) -> Sequence[Mapping[Any, Any]]:
     return rows
 
 
-def _values(given: Any, what: str) -> Any:
+def as_values(given: Any, what: str) -> Any:
     """Labels, ids or weights as a list or an array; one alone is one row's."""
     if isinstance(given, str | bytes | int | float | np.generic):
         given = [given]
@@ -194,9 +194,12 @@ def _values(given: Any, what: str) -> Any:
         raise ValueError(
             f"The {what}s are {found.dtype} of shape {found.shape}; give one word, number or truth value for each row."
         )
-    for t, value in enumerate(found.tolist() if isinstance(found, np.ndarray) else found):
+    plain = _listed(found)
+    for t, value in enumerate(plain):
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             raise ValueError(f"Row {t} has the {what} {value}; give one that is finite, or leave the row out.")
+        if what != "id" and isinstance(value, str) != isinstance(plain[0], str):
+            raise ValueError(f"Row {t} has the {what} {value!r}, row 0 has {plain[0]!r}; give words or numbers alone.")
     return found
 
 
