@@ -1,6 +1,8 @@
 """Laws of the client: rows of any kind reach a service, each is learned once, and what goes wrong is said."""
 
+import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -317,6 +319,28 @@ def test_a_service_that_is_killed_while_a_client_learns_learns_every_row_once(tm
         model.download(tmp_path / "m.ks")
     assert said[0].tolist() == honest.tolist()
     assert np.array_equal(Learner.load(tmp_path / "m.ks").scores(X), learner.scores(X))
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    """With Nagle's algorithm an answer, which is sent in two pieces, takes 40 ms."""
+    from kernelstream.serve.server import _listening
+    from kernelstream.serve.settings import Settings
+
+    async def connected():
+        found = asyncio.get_running_loop().create_future()
+        listening = _listening(Settings(port=0))
+
+        def accepted(_, writer):
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accepted, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            at_once = await found
+            writer.close()
+        return at_once
+
+    assert asyncio.run(connected())
 
 
 # What goes wrong is said.
