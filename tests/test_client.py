@@ -1,6 +1,8 @@
 """Laws of the client: rows of any kind reach a service, each is learned once, and what goes wrong is said."""
 
+import asyncio
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -144,12 +146,14 @@ def test_several_classes_and_regression(client, name):
         ([[1.0]], ["no", "yes"], "1 rows and 2 labels"),
         ([[1.0], [2.0]], ["no", None], "Row 1 has the label None"),
         ([[1.0]], np.array([["no"]]), r"shape \(1, 1\)"),
+        ([{"a": 1.0}, {"a": np.inf}], ["no", "no"], "Row 1: 'a' is inf"),
+        ([[1.0], [2.0]], ["no", 1], "Row 1 has the label 1, row 0 has 'no'"),
         (pl.LazyFrame({"a": [1]}), ["no"], r"X.collect\(\)"),
         (pd.DataFrame({"a": [1, "b"]}), ["no", "no"], "several kinds"),
     ],
 )
 def test_what_are_no_rows_is_said_before_anything_is_sent(X, y, words):
-    with Client("http://127.0.0.1:1") as nobody, pytest.raises(ValueError, match=words):
+    with Client("http://127.0.0.1:1", rows=1, retries=0) as nobody, pytest.raises(ValueError, match=words):
         nobody.model("m").learn(X, y)
 
 
@@ -175,6 +179,8 @@ def test_rows_wait_for_their_labels(service, name):
         found = model.label({"3": y[3], "25": "maybe", "none": "no"})
         assert found["3"] == "repeated" and found["none"] == "unknown"
         assert found["25"].startswith("refused: ") and "maybe" in found["25"]
+        with pytest.raises(ValueError, match="has the label nan"):
+            model.label({"26": float("nan")})
         assert model.describe()["rows_learned"] == 20
 
 
@@ -313,6 +319,28 @@ def test_a_service_that_is_killed_while_a_client_learns_learns_every_row_once(tm
         model.download(tmp_path / "m.ks")
     assert said[0].tolist() == honest.tolist()
     assert np.array_equal(Learner.load(tmp_path / "m.ks").scores(X), learner.scores(X))
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    """With Nagle's algorithm an answer, which is sent in two pieces, takes 40 ms."""
+    from kernelstream.serve.server import _listening
+    from kernelstream.serve.settings import Settings
+
+    async def connected():
+        found = asyncio.get_running_loop().create_future()
+        listening = _listening(Settings(port=0))
+
+        def accepted(_, writer):
+            found.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(accepted, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            at_once = await found
+            writer.close()
+        return at_once
+
+    assert asyncio.run(connected())
 
 
 # What goes wrong is said.

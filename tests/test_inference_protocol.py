@@ -54,7 +54,8 @@ def triton(service, models):
 
 @pytest.fixture(scope="module")
 def protocol(service, models):
-    return OpenInferenceClient(base_url=service.url)
+    with httpx.Client() as connections:
+        yield OpenInferenceClient(base_url=service.url, httpx_client=connections)
 
 
 def tensor(name, values, kind, *, binary):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..engine import disk
 from ..extras import needing
-from .rows import Rows, Said, as_json
+from .rows import Rows, Said, as_json, as_values
 from .tries import ServiceError, Tries
 
 with needing("httpx"):
@@ -99,7 +99,7 @@ class Client:
         400}. settings: seed, dtype, scaling, missing, categorical, hash_features, waiting_rows, waiting_seconds.
         """
         asked = {"task": task, "algorithm": algorithm, **settings}
-        asked |= {} if classes is None else {"classes": np.asarray(classes).tolist()}
+        asked |= {} if classes is None else {"classes": list(classes)}
         self.ask("PUT", _path(name), content=as_json(asked))
         return Model(self, name)
 
@@ -200,7 +200,8 @@ class Model:
         """Learn rows that were predicted with ids. What became of each: "learned"; "repeated", where its label had come
         before; "unknown", where it does not wait, or no longer; "refused: " and the reason. key: as for `learn`.
         """
-        given, key = [(str(id), y) for id, y in labels.items()], key or _new()
+        given = list(zip(map(str, labels), as_values(list(labels.values()), "label"), strict=True))
+        key = key or _new()
         found: dict[str, str] = {}
         for part, start in enumerate(range(0, len(given), self.client.rows)):
             content = as_json({"labels": dict(given[start : start + self.client.rows])})
@@ -240,7 +241,8 @@ class Model:
     def _asked(self, verb: str, rows: Rows, key: str | None, *, fresh: bool = False) -> Iterator[Said]:
         """What is said of rows, request by request."""
         path = self._path(verb) + rows.query
-        for part, (content, kind) in enumerate(rows.requests(self.client.rows)):
+        # All of them first: what is wrong with the last row is found before the first is learned.
+        for part, (content, kind) in enumerate(list(rows.requests(self.client.rows))):
             now = f"{path}{'&' if rows.query else '?'}fresh=1" if fresh and part == 0 else path
             with _under(key, part) as own:
                 yield Said(self.client.ask("POST", now, content=content, kind=kind, key=own))

@@ -16,8 +16,8 @@ with needing("httpx"):
     import httpx
 
 _JSON, _ARROW = "application/json", "application/vnd.apache.arrow.stream"
-# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, of 10,000 three times
-# as long as JSON, of 20 numbers a fifth longer as Arrow (benchmarks/client_formats.py).
+# Numbers of a request that goes as JSON: a round trip of so many takes as long either way, one of 10,000 three times as
+# long as JSON, one of 20 a fifth longer as Arrow (benchmarks/client_formats.py).
 FEW = 500
 _BYTES = 8 * 2**20  # of the numbers of a request; the service takes 32 MiB unless it is told otherwise
 _NUMBER = 40  # bytes that a named value takes in JSON, at a guess
@@ -51,7 +51,7 @@ class Rows:
         """What stands beside the rows, None for nothing."""
         for what, given in beside.items():
             if given is not None:
-                values = _values(given, what)
+                values = as_values(given, what)
                 if len(values) != self.n:
                     raise ValueError(f"There are {self.n} rows and {len(values)} {what}s; give one for each row.")
                 self._beside[what] = [str(value) for value in values] if what == "id" else values
@@ -181,7 +181,7 @@ def _all_named(rows: Sequence[Any]) -> Sequence[Mapping[Any, Any]]:
     return rows
 
 
-def _values(given: Any, what: str) -> Any:
+def as_values(given: Any, what: str) -> Any:
     """Labels, ids or weights as a list or an array; one alone is one row's."""
     if isinstance(given, str | bytes | int | float | np.generic):
         given = [given]
@@ -194,9 +194,12 @@ def _values(given: Any, what: str) -> Any:
         raise ValueError(
             f"The {what}s are {found.dtype} of shape {found.shape}; give one word, number or truth value for each row."
         )
-    for t, value in enumerate(found.tolist() if isinstance(found, np.ndarray) else found):
+    plain = _listed(found)
+    for t, value in enumerate(plain):
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             raise ValueError(f"Row {t} has the {what} {value}; give one that is finite, or leave the row out.")
+        if what != "id" and isinstance(value, str) != isinstance(plain[0], str):
+            raise ValueError(f"Row {t} has the {what} {value!r}, row 0 has {plain[0]!r}; give words or numbers alone.")
     return found
 
 
