@@ -1,4 +1,4 @@
-"""Bodies that nobody would send on purpose: each is refused by name or taken, the process lives, its memory is bounded."""
+"""Bodies that nobody would send on purpose: each is refused by name or taken; the process lives in bounded memory."""
 
 import json
 from collections import Counter

@@ -24,7 +24,22 @@ from . import pages, schemas, tokens
 from .guard import Guard
 from .model import Served
 from .protocol import LENGTH, inferred, read_inference
-from .records import ARROW, JSON, LABEL, LEARN, SHOW, Names, Record, Refusal, Rows, encoded, of_lines, read
+from .records import (
+    ARROW,
+    JSON,
+    LABEL,
+    LEARN,
+    SHOW,
+    Names,
+    Record,
+    Refusal,
+    Rows,
+    encoded,
+    features_of,
+    new_features,
+    of_lines,
+    read,
+)
 from .schemas import PROBLEMS
 from .service import Service
 from .settings import Settings
@@ -129,6 +144,23 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         request.scope["told"]["rows"] = rows.n
         return rows
 
+    def check_features(model: Served, rows: Rows) -> None:
+        """Refuse rows that would make a model too wide; names that it knows already count for nothing."""
+        most = settings.most_features
+        with model.reading() as published:
+            learner = published.learner
+            width = 0 if learner is None or not rows.named else learner.width
+            found = features_of(rows)
+            if width + found > most and rows.named:
+                columns = None if learner is None else learner.columns
+                found = new_features(rows, () if columns is None else columns.entries)
+        if found and width + found > most:
+            raise Refusal(
+                f"The model has {width:,} features and these rows bring {found:,}; {most:,} are the most "
+                "(most_features).",
+                413,
+            )
+
     @app.post(
         "/v2/models/{name}/learn", openapi_extra=schemas.LEARN, response_model=schemas.Learned, dependencies=[learning]
     )
@@ -139,6 +171,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         rows = await rows_of(request, record)
         if rows.ids is not None:
             raise Refusal("Rows to learn have their labels, and so no ids; leave them out.")
+        check_features(model, rows)
         return _response(await model.submit(record, rows))
 
     @app.post(
@@ -155,6 +188,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         if rows.labels is not None or rows.weights is not None:
             raise Refusal("Rows to predict have no labels and no weights; leave them out, or use learn.")
         if rows.ids is not None:
+            check_features(model, rows)
             return _response(await model.submit(record, rows))
         if fresh:
             await model.fresh()
