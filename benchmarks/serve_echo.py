@@ -1,4 +1,4 @@
-"""The floor of a service: an empty FastAPI endpoint that parses a body and gives it back. python -m benchmarks.serve_echo"""
+"""The floor of a service: an empty FastAPI endpoint that parses a body and gives it back."""
 
 import socket
 

@@ -57,19 +57,16 @@ Fresh = Annotated[bool, Query(description="Wait until all that was acknowledged 
 Key = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
 
 
-class Columns:
+async def columns_apart(
+    label: Annotated[str, Query(max_length=200)] = "label",
+    id: Annotated[str, Query(max_length=200)] = "id",
+    weight: Annotated[str, Query(max_length=200)] = "weight",
+) -> Names:
     """The columns of lines of JSON, or of an Arrow table, that are no features."""
-
-    def __init__(
-        self,
-        label: Annotated[str, Query(max_length=200)] = "label",
-        id: Annotated[str, Query(max_length=200)] = "id",
-        weight: Annotated[str, Query(max_length=200)] = "weight",
-    ):
-        self.names = Names(*(name.replace("\0", "") for name in (label, id, weight)))
+    return Names(*(name.replace("\0", "") for name in (label, id, weight)))
 
 
-Apart = Annotated[Columns, Depends()]
+Apart = Annotated[Names, Depends(columns_apart)]  # awaited: what is not would cost a change of threads
 
 
 def make_app(settings: Settings) -> tuple[Any, Any]:
@@ -167,7 +164,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     async def learn(request: Request, name: str, apart: Apart, key: Key = None) -> Response:
         """Predict, then learn, one row after the other. Durable when it is answered."""
         model = named(request, "learn", name)
-        record = await record_of(request, LEARN, apart.names, key)
+        record = await record_of(request, LEARN, apart, key)
         rows = await rows_of(request, record)
         if rows.ids is not None:
             raise Refusal("Rows to learn have their labels, and so no ids; leave them out.")
@@ -183,7 +180,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     async def predict(request: Request, name: str, apart: Apart, fresh: Fresh = False, key: Key = None) -> Response:
         """Labels or values, scores, probabilities. Rows with ids wait, durably, for their labels."""
         model = named(request, "predict", name)
-        record = await record_of(request, SHOW, apart.names, key)
+        record = await record_of(request, SHOW, apart, key)
         rows = await rows_of(request, record)
         if rows.labels is not None or rows.weights is not None:
             raise Refusal("Rows to predict have no labels and no weights; leave them out, or use learn.")
