@@ -58,9 +58,8 @@ def serve(plan: Plan) -> list[Record]:
             found.setdefault("memory", []).append({"a_second": n * len(X) / (time.perf_counter() - began)})
     for one in found["bulk"]:
         one["a_second"] *= len(X)
-    return [
-        _record(name, found[name], found["memory" if name == "bulk" else "echo"]) for name in ("predict", "learn", "bulk")
-    ]
+    floors = {"predict": "echo", "learn": "echo", "bulk": "memory"}
+    return [_record(name, found[name], found[floor]) for name, floor in floors.items()]
 
 
 def _record(name: str, ours: list[dict[str, float]], floor: list[dict[str, float]]) -> Record:
