@@ -1,4 +1,4 @@
-"""Bodies that nobody would send on purpose: each is refused by name or taken, the process lives, its memory is bounded."""
+"""Bodies that nobody would send on purpose: each is refused by name or taken; the process lives in bounded memory."""
 
 import json
 from collections import Counter
@@ -44,6 +44,13 @@ def arrow_stream(rng: np.random.Generator) -> bytes:
     if rng.random() < 0.3:
         columns["c"] = pa.array(["red", "blue", "red", "green", "red"][:n]).dictionary_encode()
     columns["label"] = pa.array((X[:, 2] > 0).astype(np.int64))
+    return as_arrow(columns)
+
+
+def as_arrow(columns: dict[str, Any]) -> bytes:
+    """A table as Arrow's stream."""
+    import pyarrow as pa
+
     table = pa.table(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:

@@ -1,8 +1,8 @@
 """A service that is killed at random moments under load: what it acknowledged is there, once, in the log's order.
 
 Eight clients learn, predict with ids and tell labels, each request under a key, again and again until it is answered.
-In the end the model is compared, bit for bit, with a `Learner` that gets the same records: in the order of the log where
-it is never cut, and in the order that the answers tell (`rows_learned`) where it is cut all the time.
+In the end the model is compared, bit for bit, with a `Learner` that gets the same records: in the order of the log
+where it is never cut, and in the order that the answers tell (`rows_learned`) where it is cut all the time.
 """
 
 import contextlib

@@ -149,9 +149,8 @@ def differences(one: Any, other: Any, *, waiting: bool = True) -> list[str]:
     for name in set(arrays) | set(other_arrays):
         if waiting or not name.startswith("waiting"):
             pair = arrays.get(name), other_arrays.get(name)
-            if any(array is None for array in pair) or pair[0].dtype != pair[1].dtype:
-                found.append(name)
-            elif pair[0].tobytes() != pair[1].tobytes():
+            told = [None if array is None else (array.dtype, array.shape, array.tobytes()) for array in pair]
+            if told[0] != told[1]:
                 found.append(name)
     return sorted(found)
 

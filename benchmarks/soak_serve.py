@@ -1,4 +1,4 @@
-"""What `kernelstream serve` promises, for longer than a test may take: kills, hostile bodies, a full disk, its interface.
+"""What `kernelstream serve` promises, longer than a test may take: kills, hostile bodies, a full disk, the interface.
 
     python -m benchmarks.soak_serve [kills bodies disk interface] [--kills N] [--cases N] [--examples N] [--seed S]
 

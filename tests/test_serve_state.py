@@ -1,4 +1,4 @@
-"""The state of a served model: it moves with records, one after the other, as plain calls of a Learner would move it."""
+"""The state of a served model moves with records, one after the other, as plain calls of a Learner would move it."""
 
 import json
 from functools import partial
@@ -233,7 +233,10 @@ def test_rows_are_given_up_by_their_age():
     show(state, ["b"], 5.0)
     assert answered(state, record_of(LABEL, 10.0, labels={"c": 1}))["labels"] == {"c": "unknown"}
     assert list(state.shown) == ["a", "b"]
-    assert answered(state, record_of(LABEL, 10.1, labels={"a": 1, "b": 1}))["labels"] == {"a": "unknown", "b": "learned"}
+    assert answered(state, record_of(LABEL, 10.1, labels={"a": 1, "b": 1}))["labels"] == {
+        "a": "unknown",
+        "b": "learned",
+    }
     assert state.given_up == 1 and state.learner.waiting.ids == []
 
 
@@ -248,7 +251,8 @@ def test_rows_of_which_one_cannot_be_shown_do_not_wait_at_all():
 def test_a_table_with_a_row_of_nothing_is_shown_or_refused_as_a_whole():
     pa = pytest.importorskip("pyarrow")
     state = State(spec_of("regression"))
-    table = pa.table({"a": [1.0, None], "b": [None, None], "id": ["x", "y"]}, pa.schema([("a", pa.float64()), ("b", pa.float64()), ("id", pa.string())]))  # fmt: skip
+    schema = pa.schema([("a", pa.float64()), ("b", pa.float64()), ("id", pa.string())])
+    table = pa.table({"a": [1.0, None], "b": [None, None], "id": ["x", "y"]}, schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

@@ -5,6 +5,7 @@ by the function that checked it when it came, so that what is learned from the l
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -107,6 +108,27 @@ def read(record: Record) -> Rows:
     if rows.ids is not None and len(set(rows.ids)) < rows.n:
         raise Refusal("An id stands for two rows; give each row its own.")
     return rows
+
+
+def features_of(rows: Rows) -> int:
+    """No rows bring more features than so many: names, and words by their names."""
+    if not rows.named:
+        return rows.X.shape[1]
+    return 2 * sum(map(len, rows.X)) if isinstance(rows.X, list) else rows.X.num_columns * (1 + rows.n)
+
+
+def new_features(rows: Rows, entries: Iterable[tuple[Any, Any, Any]]) -> int:
+    """How many names and words of rows are not among those of a model."""
+    known = {(name, part) for _, name, word in entries for part in (None, word)}
+    if isinstance(rows.X, list):
+        found: set[tuple[Any, Any]] = {(name, None) for row in rows.X for name in row}
+        found |= {(name, value) for row in rows.X for name, value in row.items() if isinstance(value, str)}
+        return len(found - known)
+    found = {(name, None) for name in rows.X.column_names}
+    for name, column in zip(rows.X.column_names, rows.X.columns, strict=True):
+        if "string" in str(column.type):
+            found |= {(name, word) for word in column.to_pylist()}
+    return len(found - known)
 
 
 def of_lines(body: bytes, names: Names) -> bytes:

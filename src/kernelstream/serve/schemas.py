@@ -47,6 +47,27 @@ def _body(schema: dict[str, Any], *others: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
+def _parameter(name: str, place: str, words: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "in": place, "required": False, "description": words, "schema": schema}
+
+
+_KEY = _parameter(
+    "Idempotency-Key",
+    "header",
+    "A request that is sent again under its key is answered as it was the first time.",
+    type="string",
+    minLength=1,
+    maxLength=200,
+)
+_APART = [
+    _parameter(what, "query", f"The column of lines or of a table that is no feature but the {what}.", type="string")
+    for what in ("label", "id", "weight")
+]
+for _one in _APART:
+    _one["schema"] |= {"maxLength": 200, "default": _one["name"]}
+_FRESH = _parameter("fresh", "query", "Wait until all that was acknowledged is seen.", type="boolean", default=False)
+
+
 def asked(kind: type[BaseModel]) -> dict[str, Any]:
     """The body of a request that is read whatever type its client says that it has."""
     return _body(kind.model_json_schema())
@@ -71,6 +92,9 @@ LABELS = _body(
         labels={"type": "object", "additionalProperties": _LABEL},
     )
 )
+LEARN["parameters"] = [*_APART, _KEY]
+PREDICT["parameters"] = [*_APART, _FRESH, _KEY]
+LABELS["parameters"] = [_KEY]
 INFER = _body(
     _object(
         ["inputs"],
@@ -191,3 +215,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         507: "The disk is full or fails; nothing was learned.",
     }.items()
 }
+
+
+def add_tokens(description: dict[str, Any]) -> None:
+    """Say in the description that requests may carry a token."""
+    scheme = {"type": "http", "scheme": "bearer", "description": "ks_..., where there are tokens"}
+    description.setdefault("components", {})["securitySchemes"] = {"token": scheme}
+    description["security"] = [{"token": []}, {}]

@@ -21,7 +21,17 @@ _MOST_HEAD = 65_536  # bytes of a request before its body
 def serve(settings: Settings, *, said: Any = print) -> None:
     """Serve until a signal says to stop; `said` is told the address once it listens."""
     log_to_stderr(settings)
-    asyncio.run(_serve(settings, said))
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, said))
+
+
+def _loop_factory() -> Any:
+    """uvloop's, which comes with uvicorn[standard] where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 async def _serve(settings: Settings, said: Any) -> None:

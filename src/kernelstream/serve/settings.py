@@ -23,6 +23,7 @@ class Settings:
     tls_key: str | None = None
     most_body: int = 32 * 2**20  # bytes of a request
     most_rows: int = 100_000  # of a request
+    most_features: int = 50_000  # of a model: names, words, places of a list
     most_models: int = 100
     most_requests: int = 256  # at the same time
     most_queued: int = 200_000  # rows that wait to be learned, of a model
