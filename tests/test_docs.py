@@ -1,5 +1,5 @@
-"""The examples in the documentation run as they stand, as do the cells of the table of jobs in other libraries, and what
-is said of commands and settings is so.
+"""The examples in the documentation run as they stand, as do the cells of the table of jobs in other libraries; what is
+said of commands and settings is so.
 """
 
 import dataclasses
