@@ -61,6 +61,8 @@ class Client(threading.Thread):
     def run(self) -> None:
         while not self.ends.is_set() and not self.faults:
             self.one()
+        if self._connection is not None:
+            self._connection.close()
 
     def row(self) -> list[float]:
         """No two rows are equal, whoever sends them."""
