@@ -2,14 +2,12 @@
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
@@ -20,76 +18,30 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..engine import disk
 from ..learner import Learner
-from ..tasks import MULTICLASS
-from . import pages, schemas, tokens
+from . import pages, schemas
 from .guard import Guard
 from .model import Served
+from .operations import FULL, SMALL, Asked, Operations, looked_at, scores_of
 from .protocol import LENGTH, VERSION, inferred, read_inference, unpacked
-from .records import (
-    ARROW,
-    JSON,
-    LABEL,
-    LEARN,
-    MOST_LETTERS,
-    SHOW,
-    Names,
-    Record,
-    Refusal,
-    Rows,
-    encoded,
-    features_of,
-    new_features,
-    of_lines,
-    read,
-)
+from .records import Refusal, Rows, encoded
 from .schemas import PROBLEMS
 from .service import Service
 from .settings import Settings
-from .specs import ModelSpec, learner_of
-from .state import ARROW_TYPE, JSON_TYPE, Answer, check_names, predicted
+from .specs import ModelSpec
+from .state import JSON_TYPE, Answer
 from .store import StoreError
 from .telemetry import Telemetry
 
 logger = logging.getLogger("kernelstream.serve")
 
-_SMALL = 65_536  # bytes of a body that is read in the event loop itself
-_FEW = 64  # rows that are predicted in the event loop itself
-_TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _EVENTS = 1.0  # seconds between what a page that watches is told
-
-# Parameters of operations on rows are read here: FastAPI's way takes half of the time of a request with one row.
-
-
-def names_of(request: Request) -> Names:
-    """The columns of lines of JSON, or of an Arrow table, that are no features."""
-    given = request.query_params
-    if not given:
-        return Names()
-    found = [given.get(what, what).replace("\0", "") for what in ("label", "id", "weight")]
-    for name in found:
-        if len(name) > MOST_LETTERS:
-            raise Refusal(f"The column {name[:40]!r}... has {len(name)} letters; {MOST_LETTERS} are the most.")
-    return Names(*found)
-
-
-def key_of(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
-    if key is not None and not 0 < len(key) <= MOST_LETTERS:
-        raise Refusal(f"The Idempotency-Key has {len(key)} letters; it must have 1 to {MOST_LETTERS}.")
-    return key
-
-
-def is_fresh(request: Request) -> bool:
-    told = request.query_params.get("fresh", "false").lower()
-    if told not in _TRUTH:
-        raise Refusal(f"fresh={told!r:.40} must be one of {', '.join(_TRUTH)}.")
-    return _TRUTH[told]
 
 
 def make_app(settings: Settings) -> tuple[Any, Any]:
     """The application, which reads all models when it starts and writes them when it stops, and its state."""
     service = Service(settings)
     telemetry = Telemetry(settings, lambda: [service.described(model) for model in list(service.models.values())])
+    operations = Operations(service)
     watching = asyncio.Semaphore(settings.most_streams)
     stopping = asyncio.Event()
 
@@ -99,6 +51,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         yield
         stopping.set()
         await asyncio.get_running_loop().run_in_executor(None, service.stop)
+        telemetry.flush()
 
     app = FastAPI(
         title="kernelstream",
@@ -116,17 +69,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         """A dependency: who asks has a token of this scope, where there are tokens."""
 
         async def check(request: Request) -> None:
-            known = service.tokens()
-            if not known and settings.is_local:
-                return
-            kind, _, given = request.headers.get("authorization", "").partition(" ")
-            token = tokens.hashed(given.strip()) if kind.lower() == "bearer" else ""
-            if token not in known:
-                raise Refusal("This service asks for a token: Authorization: Bearer ks_...", 401)
-            name, has = known[token]
-            if not tokens.allows(has, scope):
-                raise Refusal(f"The token {name!r} may {has}; this needs {scope}.", 403)
-            request.scope["told"]["token"] = name
+            service.require(request.headers.get("authorization"), scope, request.scope["told"])
 
         return Depends(check)
 
@@ -136,59 +79,14 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         request.scope["told"] |= {"operation": operation, "model": name[:80]}
         return service.model(name)
 
-    # Rows.
-
-    async def record_of(request: Request, kind: str, names: Names) -> Record:
-        key = key_of(request)
-        body, type_ = await request.body(), request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        digest = (
-            hashlib.sha256(b"\0".join((kind.encode(), type_.encode(), encoded(names), body))).digest() if key else b""
-        )
-        if type_ == schemas.NDJSON:
-            body = of_lines(body, names)
-        form = ARROW if type_ == ARROW_TYPE else JSON
-        return Record(kind, form, body, time.time(), names, key, digest)
-
-    async def rows_of(request: Request, record: Record) -> Rows:
-        """The rows of a request; many are read beside the event loop."""
-        if len(record.body) > _SMALL:
-            rows = await asyncio.get_running_loop().run_in_executor(None, read, record)
-        else:
-            rows = read(record)
-        if rows.n > settings.most_rows:
-            raise Refusal(f"There are {rows.n:,} rows; {settings.most_rows:,} are the most (most_rows).", 413)
-        request.scope["told"]["rows"] = rows.n
-        return rows
-
-    def check_features(model: Served, rows: Rows) -> None:
-        """Refuse rows that would make a model too wide; names that it knows already count for nothing."""
-        most = settings.most_features
-        with model.reading() as published:
-            learner = published.learner
-            width = 0 if learner is None or not rows.named else learner.width
-            found = features_of(rows)
-            if width + found > most and rows.named:
-                columns = None if learner is None else learner.columns
-                found = new_features(rows, () if columns is None else columns.entries)
-        if found and width + found > most:
-            raise Refusal(
-                f"The model has {width:,} features and these rows bring {found:,}; {most:,} are the most "
-                "(most_features).",
-                413,
-            )
+    # Rows: described here, and handed on by Guard without a way through FastAPI.
 
     @app.post(
         "/v2/models/{name}/learn", openapi_extra=schemas.LEARN, response_model=schemas.Learned, dependencies=[learning]
     )
     async def learn(request: Request, name: str) -> Response:
         """Predict, then learn, one row after the other. Durable when it is answered."""
-        model = named(request, "learn", name)
-        record = await record_of(request, LEARN, names_of(request))
-        rows = await rows_of(request, record)
-        if rows.ids is not None:
-            raise Refusal("Rows to learn have their labels, and so no ids; leave them out.")
-        check_features(model, rows)
-        return _response(await model.submit(record, rows))
+        return _response(await operations.answer("learn", name, Asked(request.scope, await request.body())))
 
     @app.post(
         "/v2/models/{name}/predict",
@@ -198,27 +96,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     )
     async def predict(request: Request, name: str) -> Response:
         """Labels or values, scores, probabilities. Rows with ids wait, durably, for their labels."""
-        model = named(request, "predict", name)
-        record, fresh = await record_of(request, SHOW, names_of(request)), is_fresh(request)
-        rows = await rows_of(request, record)
-        if rows.labels is not None or rows.weights is not None:
-            raise Refusal("Rows to predict have no labels and no weights; leave them out, or use learn.")
-        if rows.ids is not None:
-            check_features(model, rows)
-            return _response(await model.submit(record, rows))
-        if fresh:
-            await model.fresh()
-        work = partial(_predicted, arrow=record.format == ARROW)
-        return _response(await looked_at(model, rows, work))
-
-    async def looked_at(model: Served, rows: Rows, work: Callable[[Learner, Rows], Any]) -> Any:
-        """What comes of rows that the published model sees; few are looked at here, many beside the event loop."""
-        model.require_open()
-        with model.reading() as published:
-            if published.learner is not None and rows.n <= _FEW:
-                return _looked_at(published.learner, rows, work)
-            look = partial(_looked_at, published.learner or model.spec, rows, work)
-            return await asyncio.get_running_loop().run_in_executor(None, look)
+        return _response(await operations.answer("predict", name, Asked(request.scope, await request.body())))
 
     @app.post(
         "/v2/models/{name}/labels",
@@ -228,9 +106,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     )
     async def labels(request: Request, name: str) -> Response:
         """Learn rows that were predicted with ids, each once."""
-        model = named(request, "labels", name)
-        record = (await record_of(request, LABEL, Names()))._replace(format=JSON)
-        return _response(await model.submit(record, await rows_of(request, record)))
+        return _response(await operations.answer("labels", name, Asked(request.scope, await request.body())))
 
     # The Open Inference Protocol.
 
@@ -266,7 +142,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         def reading() -> tuple[Any, Rows]:
             return read_inference(unpacked(body, packed, settings.most_body), request.headers.get(LENGTH))
 
-        many = len(body) > _SMALL or packed is not None
+        many = len(body) > SMALL or packed is not None
         asked, rows = await asyncio.get_running_loop().run_in_executor(None, reading) if many else reading()
         if rows.n > settings.most_rows:
             raise Refusal(f"There are {rows.n:,} rows; {settings.most_rows:,} are the most (most_rows).", 413)
@@ -443,8 +319,7 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
     @app.exception_handler(disk.OutputError)
     async def full(request: Request, error: OSError) -> Response:
         logger.warning("%s", error)
-        told = "The store cannot write, as its disk is full or fails: nothing has changed."
-        return JSONResponse({"error": told}, 507, headers={"Retry-After": "1"})
+        return JSONResponse({"error": FULL}, 507, headers={"Retry-After": "1"})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -455,34 +330,11 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
 
     schemas.add_tokens(app.openapi())
-    return Guard(app, settings, telemetry), app.state
-
-
-def _looked_at(learner: Learner | ModelSpec, rows: Rows, work: Callable[[Learner, Rows], Any]) -> Any:
-    """What comes of rows; what a learner cannot do with them is the client's error."""
-    try:
-        if isinstance(learner, ModelSpec):
-            if learner.task == MULTICLASS and learner.classes is None:
-                raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
-            learner = learner_of(learner, named=rows.named, label=None)
-        check_names(learner, rows)
-        return work(learner, rows)
-    except Refusal:
-        raise
-    except (ValueError, FloatingPointError) as error:
-        raise Refusal(str(error)) from None
-
-
-def _scores(learner: Learner, rows: Rows) -> np.ndarray:
-    return learner.scores_one(rows.X[0])[None] if rows.n == 1 and type(rows.X) is list else learner.scores(rows.X)
-
-
-def _predicted(learner: Learner, rows: Rows, *, arrow: bool) -> Answer:
-    return predicted(learner, _scores(learner, rows), arrow=arrow)
+    return Guard(app, operations, settings, telemetry), app.state
 
 
 def _inferred(name: str, asked: Any, learner: Learner, rows: Rows) -> tuple[bytes, int | None]:
-    return inferred(name, asked, learner, _scores(learner, rows))
+    return inferred(name, asked, learner, scores_of(learner, rows))
 
 
 def _response(answer: Answer) -> Response:

@@ -8,9 +8,10 @@ import asyncio
 import ipaddress
 from typing import Any
 
+from .operations import Asked, Operations
 from .records import Refusal
 from .settings import Settings
-from .state import Answer
+from .state import Answer, refused
 from .telemetry import Telemetry
 
 _POLICY = (
@@ -23,14 +24,25 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
+_WAIT, _CLOSE = (b"retry-after", b"1"), (b"connection", b"close")
+# With 408 and 413 what was not read of a request is not for the next one.
+_FURTHER = {
+    401: [(b"www-authenticate", b"Bearer")],
+    408: [_CLOSE],
+    413: [_CLOSE],
+    429: [_WAIT],
+    503: [_WAIT],
+    507: [_WAIT],
+}
 _SAFE = ("same-origin", "same-site", "none")
 
 
 class Guard:
     """The application behind limits."""
 
-    def __init__(self, app: Any, settings: Settings, telemetry: Telemetry):
-        self._app, self._settings, self._telemetry = app, settings, telemetry
+    def __init__(self, app: Any, operations: Operations, settings: Settings, telemetry: Telemetry):
+        """operations: those that are asked here, not by the application."""
+        self._app, self._operations, self._settings, self._telemetry = app, operations, settings, telemetry
         self._active = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -52,9 +64,14 @@ class Guard:
 
         try:
             self._check(scope)
-            await self._app(scope, await self._received(scope, receive), sending)
+            body = await self._received(scope, receive)
+            asked = self._operations.find(scope)
+            if asked is None:
+                await self._app(scope, _handing(body, receive), sending)
+            else:
+                await _send(sending, await self._operations.answer(*asked, Asked(scope, body)))
         except Refusal as error:
-            await _answer(sending, error)
+            await _send(sending, refused(error))
         except (TimeoutError, _Gone):
             told["status"] = 499 if told["status"] == 500 else told["status"]
         finally:
@@ -73,8 +90,8 @@ class Guard:
         if scope["method"] != "GET" and (foreign or site.decode("latin-1") not in _SAFE):
             raise Refusal("Pages of other sites may not ask for this.", 403)
 
-    async def _received(self, scope: Any, receive: Any) -> Any:
-        """The body, whole, as the application receives it."""
+    async def _received(self, scope: Any, receive: Any) -> bytes:
+        """The body, whole."""
         most = self._settings.most_body
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if told.isdigit() and int(told) > most:
@@ -92,29 +109,31 @@ class Guard:
                         raise Refusal(f"The body has more than {most:,} bytes (most_body).", 413)
         except TimeoutError:
             raise Refusal(f"The request was not there after {self._settings.read_seconds:g} seconds.", 408) from None
-        body = b"".join(parts)
-        given = False
+        return b"".join(parts)
 
-        async def handed() -> Any:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": body, "more_body": False}
 
-        return handed
+def _handing(body: bytes, receive: Any) -> Any:
+    """What an application receives: the body, whole, and then what else comes."""
+    given = False
+
+    async def handed() -> Any:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return handed
 
 
 class _Gone(Exception):
     """The client has closed its connection."""
 
 
-async def _answer(send: Any, error: Refusal) -> None:
-    answer = Answer.of({"error": str(error)}, error.status)
-    headers = [(b"content-type", answer.type.encode()), (b"content-length", str(len(answer.body)).encode())]
-    headers += [(b"retry-after", b"1")] if error.status in (429, 503, 507) else []
-    # What was not read of the request is not for the next one.
-    headers += [(b"connection", b"close")] if error.status in (408, 413) else []
+async def _send(send: Any, answer: Answer) -> None:
+    headers = [(b"content-type", answer.type.encode()), (b"content-length", b"%d" % len(answer.body))]
+    if answer.status >= 400:
+        headers += _FURTHER.get(answer.status, [])
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
 

@@ -17,6 +17,7 @@ from ..engine.state import ModelFileError
 from ..evaluate.settings import flat
 from ..learner import Learner
 from ..tasks import Classification
+from . import tokens
 from .model import Served, copied
 from .protocol import described_tensors
 from .records import BECOME, JSON, Record, Refusal
@@ -64,6 +65,20 @@ class Service:
         if time.monotonic() - self._tokens_at > 1.0:
             self._tokens, self._tokens_at = self.store.tokens(), time.monotonic()
         return self._tokens
+
+    def require(self, authorization: str | None, scope: str, told: dict[str, Any]) -> None:
+        """Refuse whoever has no token of this scope, where there are tokens; `told` gets the token's name."""
+        known = self.tokens()
+        if not known and self.settings.is_local:
+            return
+        kind, _, given = (authorization or "").partition(" ")
+        token = tokens.hashed(given.strip()) if kind.lower() == "bearer" else ""
+        if token not in known:
+            raise Refusal("This service asks for a token: Authorization: Bearer ks_...", 401)
+        name, has = known[token]
+        if not tokens.allows(has, scope):
+            raise Refusal(f"The token {name!r} may {has}; this needs {scope}.", 403)
+        told["token"] = name
 
     # Models.
 

@@ -1,5 +1,7 @@
 """What operators see: metrics for Prometheus, one JSON line a request. Neither holds a label or a feature."""
 
+import asyncio
+import contextlib
 import json
 import logging
 import random
@@ -16,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from .settings import Settings
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_LINES = 0.05  # seconds that a line may wait
 _NEWEST = 2000  # requests of a kind whose times are kept
 requests = logging.getLogger("kernelstream.requests")
 _OF_MODELS: dict[str, tuple[Any, str]] = {
@@ -49,7 +52,9 @@ class Telemetry:
             "kernelstream_requests_active", "Requests that are being answered.", registry=self.registry
         )
         self._times: dict[str, deque[tuple[float, float]]] = {}
+        self._children: dict[tuple[str, int], tuple[Any, Any]] = {}  # looked up once
         self.registry.register(self)
+        self._lines = Lines(sys.stderr.buffer)
 
     def begin(self) -> float:
         self._active.inc()
@@ -59,14 +64,25 @@ class Telemetry:
         """Note a request; `line` is what else is known of it."""
         took = time.perf_counter() - began
         self._active.dec()
-        self._requests.labels(operation, str(line["status"])).inc()
-        self._seconds.labels(operation).observe(took)
-        if operation not in self._times:
-            self._times[operation] = deque(maxlen=_NEWEST)
-        self._times[operation].append((time.time(), took))
-        if line["status"] >= 400 or random.random() < self._share:
-            level = logging.WARNING if line["status"] >= 500 else logging.INFO
-            requests.log(level, "", extra={"line": {"operation": operation, "ms": round(1e3 * took, 3), **line}})
+        status = line["status"]
+        if (operation, status) not in self._children:
+            counter, histogram = self._requests.labels(operation, str(status)), self._seconds.labels(operation)
+            self._children[operation, status] = counter, histogram
+            self._times.setdefault(operation, deque(maxlen=_NEWEST))
+        counter, histogram = self._children[operation, status]
+        counter.inc()
+        histogram.observe(took)
+        now = time.time()
+        self._times[operation].append((now, took))
+        if status >= 400 or self._share == 1.0 or random.random() < self._share:
+            level = logging.WARNING if status >= 500 else logging.INFO
+            if requests.isEnabledFor(level):
+                told = {"at": round(now, 3), "level": logging.getLevelName(level).lower(), "operation": operation}
+                self._lines.write(msgspec.json.encode(told | {"ms": round(1e3 * took, 3), **line}) + b"\n")
+
+    def flush(self) -> None:
+        """Write the lines that wait."""
+        self._lines.flush()
 
     def latency(self, operation: str) -> dict[str, float] | None:
         """p50 and p99 of the newest requests, in milliseconds, and how many came in the last ten seconds."""
@@ -101,13 +117,31 @@ class Telemetry:
         return families.values()
 
 
+class Lines:
+    """Lines of requests, which are written together: a line of its own would cost a request as much as its answer."""
+
+    def __init__(self, file: Any):
+        self._file, self._waiting = file, bytearray()
+
+    def write(self, line: bytes) -> None:
+        """Requires: an event loop."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(_LINES, self.flush)
+        self._waiting += line
+
+    def flush(self) -> None:
+        lines, self._waiting = bytes(self._waiting), bytearray()
+        with contextlib.suppress(OSError, ValueError):  # nobody reads them any more
+            self._file.write(lines)
+            self._file.flush()
+
+
 class _Lines(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, Any] = {"at": round(record.created, 3), "level": record.levelname.lower()}
-        line = getattr(record, "line", None)
-        told |= {"message": record.getMessage()} if line is None else line
+        told["message"] = record.getMessage()
         if record.exc_info:
             told["traceback"] = self.formatException(record.exc_info)
         try:
