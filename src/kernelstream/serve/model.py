@@ -36,6 +36,7 @@ logger = logging.getLogger("kernelstream.serve")
 
 _SHARE = 0.1  # of a model's time that may go into copies of it
 _BYTES_OF_ANSWER = 1024  # that is kept, beside its body: its key, its digest, Python's objects
+_FEW, _TOGETHER = 16, 64  # rows of a record that is soon applied; answers that are handed on at once
 _RETRY = 5.0  # seconds after which a model file is tried again that could not be written
 
 
@@ -55,7 +56,7 @@ class Item(NamedTuple):
     seq: int
     record: Record | None
     rows: Rows | None
-    reply: Callable[[Answer], None]
+    answer: "asyncio.Future[Answer]"
     do: Callable[[], Answer] | None = None
 
 
@@ -82,6 +83,7 @@ class Served:
         self._becoming: dict[str, int] = {}  # files that records in the log name, and the records' numbers
         self._pending: dict[str, tuple[bytes, asyncio.Future[Answer]]] = {}
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._answered: list[tuple[asyncio.Future[Answer], Answer]] = []  # not handed on yet
         self._switch = threading.Lock()  # of what is published, and of who reads it
         self._published = Published(None, made.seq)
         self._spare: Published | None = None
@@ -103,7 +105,7 @@ class Served:
             self._pending[record.key] = record.digest, answer
         self._seq += 1
         self.queued += rows.n
-        item = Item(self._seq, record, rows, partial(self._tell, answer))
+        item = Item(self._seq, record, rows, answer)
         self._log(item)
         try:
             return await asyncio.shield(answer)
@@ -122,7 +124,8 @@ class Served:
         assert item.record is not None
         run = partial(_append, model=self.id, seq=item.seq, record=item.record)
         full = Answer.of({"error": "The store cannot write, as its disk is full or fails: nothing was learned."}, 507)
-        self._store.ask(Write(run, lambda: self._queue.put(item), lambda _: item.reply(full), len(item.record.body)))
+        refuse = partial(self._tell, [(item.answer, full)])
+        self._store.ask(Write(run, lambda: self._queue.put(item), lambda _: refuse(), len(item.record.body)))
 
     async def _before(self, key: str, digest: bytes) -> Answer | None:
         """The answer that a request with this key has had, or is about to have."""
@@ -137,16 +140,16 @@ class Served:
         _require_same(kept.digest, digest)
         return Answer(kept.status, kept.type, kept.body)
 
-    def _tell(self, future: "asyncio.Future[Answer]", answer: Answer) -> None:
-        """Hand an answer from another thread to the event loop."""
+    def _tell(self, answers: list[tuple["asyncio.Future[Answer]", Answer]]) -> None:
+        """Hand answers from another thread to the event loop."""
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(_resolve, future, answer)
+            self._loop.call_soon_threadsafe(_resolve, answers)
 
     async def do(self, work: Callable[[], Answer]) -> Answer:
         """Have the model's thread do something behind all that it was given before."""
         self.require_open()
         answer: asyncio.Future[Answer] = self._loop.create_future()
-        self._queue.put(Item(0, None, None, partial(self._tell, answer), work))
+        self._queue.put(Item(0, None, None, answer, work))
         return await answer
 
     async def fresh(self) -> None:
@@ -174,7 +177,7 @@ class Served:
         answer: asyncio.Future[Answer] = self._loop.create_future()
         record = record._replace(body=kept.name.encode())
         self._seq += 1  # numbers are taken in the order in which records are logged
-        self._log(Item(self._seq, record, None, partial(self._tell, answer)))
+        self._log(Item(self._seq, record, None, answer))
         return await answer
 
     def require_open(self) -> None:
@@ -220,8 +223,13 @@ class Served:
         self._loop.call_soon_threadsafe(self.ready.set)
         while (item := self._next()) is not None:
             if not self.failed:
-                self._handle(item)
-            self._keep_up()
+                self._answered.append((item.answer, self._handle(item)))
+            few = item.rows is not None and item.rows.n <= _FEW
+            if not few or len(self._answered) >= _TOGETHER or self._queue.empty():
+                self._tell(self._answered)
+                self._answered = []
+                self._keep_up()
+        self._tell(self._answered)
         while self._saving:
             time.sleep(0.01)
         if self._last_file and not self.failed and self._applied > self._cut:
@@ -236,23 +244,18 @@ class Served:
             except queue.Empty:
                 self._keep_up()
 
-    def _handle(self, item: Item) -> None:
-        if item.do is not None:
-            try:
-                item.reply(item.do())
-            except Exception as error:
-                logger.exception("model %s", self.name)
-                item.reply(Answer.of({"error": f"{type(error).__name__}: {error}"}, 500))
-            return
-        assert item.record is not None
+    def _handle(self, item: Item) -> Answer:
         try:
-            item.reply(self._apply(item.seq, item.record, item.rows))
+            if item.do is not None:
+                return item.do()
+            assert item.record is not None
+            return self._apply(item.seq, item.record, item.rows)
         except MemoryError:  # which might not come again when the log is read: the record is taken back first
             self._store.wait(lambda c: take_back(c, self.id, item.seq))
-            item.reply(Answer.of({"error": "There is not enough memory; nothing was learned."}, 503))
+            return Answer.of({"error": "There is not enough memory; nothing was learned."}, 503)
         except Exception as error:
             logger.exception("model %s, record %d", self.name, item.seq)
-            item.reply(Answer.of({"error": f"{type(error).__name__}: {error}"}, 500))
+            return Answer.of({"error": f"{type(error).__name__}: {error}"}, 500)
 
     def _apply(self, seq: int, record: Record, rows: Rows | None) -> Answer:
         if record.kind == BECOME:
@@ -384,9 +387,10 @@ def _append(connection: Any, *, model: int, seq: int, record: Record) -> None:
     append(connection, model, seq, record)
 
 
-def _resolve(future: "asyncio.Future[Answer]", answer: Answer) -> None:
-    if not future.done():
-        future.set_result(answer)
+def _resolve(answers: "list[tuple[asyncio.Future[Answer], Answer]]") -> None:
+    for future, answer in answers:
+        if not future.done():
+            future.set_result(answer)
 
 
 def _require_same(known: bytes, digest: bytes) -> None:

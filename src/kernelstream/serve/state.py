@@ -9,7 +9,7 @@ import numpy as np
 from ..learner import Learner
 from ..tasks import REGRESSION, Classification
 from .course import Course, restored
-from .records import ARROW, LABEL, LEARN, SHOW, Record, Refusal, Rows, encoded
+from .records import ARROW, JSON, LABEL, LEARN, SHOW, Record, Refusal, Rows, encoded
 from .specs import ModelSpec, learner_of
 
 JSON_TYPE, ARROW_TYPE = "application/json", "application/vnd.apache.arrow.stream"
@@ -74,7 +74,10 @@ class State:
     def _learn(self, record: Record, rows: Rows) -> Answer:
         first = rows.labels[0] if isinstance(rows.labels, list) else rows.labels[0].item()
         learner = self._ready_for(rows, first)
-        scores = learner.learn(rows.X, rows.labels, rows.weights)
+        if rows.n == 1 and record.format == JSON:
+            scores = learner.learn_one(rows.X[0], first, 1.0 if rows.weights is None else rows.weights[0])[None]
+        else:
+            scores = learner.learn(rows.X, rows.labels, rows.weights)
         shown = learner.task.decode(scores)
         self.course.take(self.course.errors(rows.labels, shown))
         if record.format == ARROW:
