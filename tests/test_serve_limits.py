@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -288,6 +289,9 @@ TABLE = {
     ("GET", "/v2/events"): "predict",
     ("POST", "/v2/models/{name}/predict"): "predict",
     ("POST", "/v2/models/{name}/infer"): "predict",
+    ("GET", "/v2/models/{name}/versions/{version}"): "predict",
+    ("GET", "/v2/models/{name}/versions/{version}/ready"): "predict",
+    ("POST", "/v2/models/{name}/versions/{version}/infer"): "predict",
     ("POST", "/v2/models/{name}/learn"): "learn",
     ("POST", "/v2/models/{name}/labels"): "learn",
     ("PUT", "/v2/models/{name}"): "admin",
@@ -317,7 +321,7 @@ def status_of(service, method, path, token):
     connection = service.connection()
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        connection.request(method, path.replace("{name}", "none").replace("{kept}", "none"), headers=headers)
+        connection.request(method, re.sub(r"{\w+}", "none", path), headers=headers)
         return connection.getresponse().status
     finally:
         connection.close()
