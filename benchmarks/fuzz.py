@@ -245,7 +245,8 @@ def _array(rng: np.random.Generator, content: bytes) -> bytes:
             word = _pick(rng, (near, *_EXTREMES)) % 2 ** (8 * array.itemsize)
             array.flat[at] = np.frombuffer(word.to_bytes(array.itemsize, "little"), array.dtype)[0]
         elif array.dtype.kind == "f":
-            array.flat[at] = _pick(rng, _REALS)
+            with np.errstate(over="ignore"):
+                array.flat[at] = np.float64(_pick(rng, _REALS)).astype(array.dtype)
     out = io.BytesIO()
     np.save(out, array, allow_pickle=False)
     return out.getvalue()

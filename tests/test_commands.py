@@ -394,7 +394,7 @@ def test_options_that_do_not_go_together_are_refused(arguments, words):
     [
         (
             ("--format", "cvs"),
-            "--format cvs must be one of libsvm, csv, jsonl, parquet, arrow, npz, npy. Did you mean csv?",
+            "--format cvs must be one of libsvm, csv, jsonl, arff, parquet, arrow, npz, npy. Did you mean csv?",
         ),
         (
             ("--categorical", "one-hot"),

@@ -113,7 +113,7 @@ def test_a_page_needs_nothing_but_itself(tmp_path):
         svg = base64.b64decode(image["src"].partition("base64,")[2]).decode()
         assert not re.search(r"(href|src)=\"(?!#)", svg)
         assert re.match(r"waves( 2)?: .*\bogd ", image["alt"])
-    for word in ("Title", "Lead.", "7", "A note.", "mistake rate", "RMSE", "MSE", "kernel.gamma=", "n_components=400"):
+    for word in ("Title", "Lead.", "7", "A note.", "mistake rate", "RMSE", "MSE", "kernel.gamma=", "n_components=1600"):
         assert word in page.text
 
 

@@ -282,7 +282,7 @@ class Stack(Algorithm):
             "combined.gap": (0.0, np.inf),
             "combined.square": (0.0, np.inf),
             "combined.squares": (0.0, np.inf),
-            "combined.total": (0.0, np.inf),
+            "combined.total": (0.0, 1e35),  # weights of at most 1e15, of 2^53 rows and so many outputs
         }
 
     def n_stored(self, state: StackState) -> int:
