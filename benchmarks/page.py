@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kernelstream import ALGORITHMS
 
-from . import river_rows, transforms, waits
+from . import river_rows, serving, transforms, waits
 from .cases import BUDGET
 from .far import far, grown
 from .floors import words as floor_words
@@ -31,6 +31,7 @@ def write_page(results: Results, path: Path) -> None:
         waits.section(results.records("auto-waits")),
         river_rows.section(results.records("river")),
         transforms.section(results),
+        serving.section(results.records("serve")),
         _two_cores(results),
         _small_things(results),
         _disturbed(results),

@@ -19,6 +19,7 @@ from .measure import Plan
 from .results import Record
 from .serve_bodies import as_arrow
 from .service_process import ARROW, Process
+from .tables import table
 
 WIDTH, BULK, CLIENTS = 8, 20_000, 16
 TARGETS = {"predict": 0.6, "learn": 0.4, "bulk": 0.5}
@@ -92,6 +93,30 @@ def _echo() -> Iterator[int]:
     finally:
         process.kill()
         process.wait()
+
+
+def section(records: list[Record]) -> str:
+    """The part of the page."""
+    words = {
+        "predict": "predict, one row a request, 16 clients",
+        "learn": "learn, durable, one row a request, 16 clients",
+        "bulk": f"learn, durable, {BULK:,} rows a request by Arrow, 2 clients; rows",
+    }
+    rows = [
+        [
+            words[r["what"]],
+            f"{r['a_second']:,.0f}",
+            f"{r['p50']:.1f}, {r['p99']:.1f} ms",
+            f"{r['ratio']:.2f} ({r['least']:.2f} to {r['most']:.2f})",
+            f"{r['target']:g}",
+        ]
+        for r in records
+    ]
+    text = (
+        "## The service\n\n`kernelstream serve` with FOGD on 8 features, in turns with an empty FastAPI endpoint that "
+        "parses the same body and sends it back (for one row), and with `Learner.learn` in memory (for many).\n\n"
+    )
+    return text + table(("what", "a second", "p50, p99", "times the other", "wanted"), rows) if rows else ""
 
 
 PARTS = {"serve": serve}

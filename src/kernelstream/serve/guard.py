@@ -6,6 +6,7 @@ slow one; what a client does not take in time ends its connection.
 
 import asyncio
 import ipaddress
+from functools import lru_cache
 from typing import Any
 
 from .operations import Asked, Operations
@@ -34,6 +35,7 @@ _FURTHER = {
     503: [_WAIT],
     507: [_WAIT],
 }
+_SMALL = 65_536  # bytes of an answer that nobody need wait for
 _SAFE = ("same-origin", "same-site", "none")
 
 
@@ -59,6 +61,9 @@ class Guard:
                 headers = message["headers"] = list(message.get("headers", ()))
                 given = {name.lower() for name, _ in headers}
                 headers += [pair for pair in _HEADERS if pair[0] not in given]
+            if len(message.get("body", b"")) <= _SMALL and not message.get("more_body", False):
+                await send(message)  # there is room for it, whoever takes it
+                return
             async with asyncio.timeout(self._settings.read_seconds):
                 await send(message)
 
@@ -138,6 +143,7 @@ async def _send(send: Any, answer: Answer) -> None:
     await send({"type": "http.response.body", "body": answer.body})
 
 
+@lru_cache(64)
 def _is_local(host: str) -> bool:
     name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
     if name == "localhost" or name == "":

@@ -4,6 +4,7 @@ import dataclasses
 import ipaddress
 import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,7 +59,7 @@ class Settings:
             if getattr(self, name) is not None and not Path(getattr(self, name)).is_file():
                 raise ValueError(f"{name}={getattr(self, name)!r} is no file.")
 
-    @property
+    @cached_property
     def is_local(self) -> bool:
         """Whether only this machine reaches the service."""
         try:
