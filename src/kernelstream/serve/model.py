@@ -122,7 +122,7 @@ class Served:
 
     def _log(self, item: Item) -> None:
         assert item.record is not None
-        run = partial(_append, model=self.id, seq=item.seq, record=item.record)
+        run = partial(append, model=self.id, seq=item.seq, record=item.record)
         full = Answer.of({"error": "The store cannot write, as its disk is full or fails: nothing was learned."}, 507)
         refuse = partial(self._tell, [(item.answer, full)])
         self._store.ask(Write(run, lambda: self._queue.put(item), lambda _: refuse(), len(item.record.body)))
@@ -381,10 +381,6 @@ def copied(source: Path, target: Path) -> None:
     """A file that is there whole or not at all."""
     with disk.appearing(target) as file:
         file.write(source.read_bytes())
-
-
-def _append(connection: Any, *, model: int, seq: int, record: Record) -> None:
-    append(connection, model, seq, record)
 
 
 def _resolve(answers: "list[tuple[asyncio.Future[Answer], Answer]]") -> None:
