@@ -20,7 +20,7 @@ LAYERS = (
     ("learner", "sources"),
     ("estimators", "evaluate", "exports", "laws", "river"),
     ("kernelstream", "report"),
-    ("client", "papers", "serve"),
+    ("client", "distributed", "papers", "serve"),
     ("cli",),
     ("__main__",),
 )

@@ -15,6 +15,7 @@ EXTRAS = {
     "paho": ("mqtt", "Topics of MQTT"),
     "onnx": ("onnx", "The ONNX graph of a model"),
     "pyarrow": ("arrow", "CSV, JSON lines, ARFF, Parquet, Arrow and .zst files"),
+    "ray": ("ray", "Training on several machines"),
     "redis": ("redis", "Streams of Redis"),
     "river": ("river", "Models and drift detectors of River"),
     "rich": ("cli", "The command line"),

@@ -177,6 +177,11 @@ class Learner:
         return None if self._runner is None else self._runner.spec
 
     @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left that first rows settle: then copies can learn apart and be merged."""
+        return self._runner is not None and self._opening is None and not self._first_rows()
+
+    @property
     def spec(self) -> Algorithm:
         """The spec as far as it is settled."""
         return self.settled or self.algorithm
@@ -778,13 +783,18 @@ class Learner:
 
     # Merging.
 
-    def merge(self, other: "Learner") -> Self:
+    def merge(self, other: "Learner", since: "Learner | None" = None) -> Self:
         """Take in what another learner learned, weighted by the rows each has seen; refuses what does not fit.
 
         A learner that still keeps its first rows has them learned by the other. Where it fails, neither has changed.
+
+        since: the learner that both went on from, as it was then, if they did. Its rows count once, and the weights are
+            those of the rows behind them: so several copies learn apart and become one, again and again.
         """
         with self._both(other), held():
             self._check_mergeable(other)
+            if since is not None:
+                return self._merge_forks(other, since)
             merged = copy.copy(self)
             if self._calibration:
                 merged._calibration = self._calibration.copy()
@@ -793,6 +803,46 @@ class Learner:
             merged._join_columns(columns)
             vars(self).update(vars(merged), _turns=self._turns)
         return self
+
+    def _merge_forks(self, other: "Learner", since: "Learner") -> Self:
+        if since._runner is None or since._opening is not None or since._first_rows():
+            raise ValueError(
+                f"What both went on from has learned {since.n_seen} rows and still keeps them, to settle something on. "
+                "Let it learn more before it is copied."
+            )
+        for one in (self, other):
+            one._check_mergeable(since)
+            if one.n_seen < since.n_seen:
+                raise ValueError(
+                    f"What both went on from has learned {since.n_seen} rows, but one of them only {one.n_seen}."
+                )
+        if other.n_seen > since.n_seen:
+            merged = copy.copy(self)
+            merged._merge_settled(other, since)
+            vars(self).update(vars(merged), _turns=self._turns)
+        return self
+
+    def distance(self, other: "Learner") -> float:
+        """How far apart two models of one kind are: the norm of the difference of their functions in the kernel's
+        space. Both have learned rows.
+        """
+        with self._both(other):
+            self._check_mergeable(other, "compared")
+            mine, theirs = self._runner, other._runner
+            if mine is None or theirs is None:
+                raise ValueError("A model that has learned no row is no function yet; let both learn.")
+            shape = mine.shape._replace(width=max(self.width, other.width))
+            return mine.spec.distance(*(mine.spec.grow(runner.state, shape) for runner in (mine, theirs)))
+
+    def announce(self, classes: Any) -> None:
+        """Make room for classes that no row has brought so far. Requires: `grow_classes`, and a classifier."""
+        with self._turns.learning, self._alone():
+            if not (self.grow_classes and isinstance(self.task, Classification)):
+                raise ValueError(f"classes {list(classes)} are announced to a learner without grow_classes=True.")
+            task = self.task.grown(classes)
+            if self._runner is None:
+                raise ValueError("Give all classes that are known to the task; more can be announced after a row.")
+            self._make_room(self.width, task)
 
     @contextlib.contextmanager
     def _both(self, other: "Learner") -> Iterator[None]:
@@ -894,17 +944,20 @@ class Learner:
             self._runner.learn(self._examples(block, targets, weights), self.threads or DEFAULT_THREADS)
         self.inputs.merge(inputs)
 
-    def _merge_settled(self, other: "Learner") -> None:
-        mine, theirs = self._runner, other._runner
+    def _merge_settled(self, other: "Learner", since: "Learner | None" = None) -> None:
+        mine, theirs, past = self._runner, other._runner, None if since is None else since._runner
         assert mine is not None and theirs is not None
         shape = mine.shape._replace(width=max(self.width, other.width))
-        weight = other.n_seen / (self.n_seen + other.n_seen)
-        state, joining = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
-        merged = mine.spec.merge(mine.record, state, joining, weight)
-        n_seen = self.n_seen + other.n_seen
+        common = 0 if since is None else since.n_seen
+        weight = (other.n_seen - common) / (self.n_seen + other.n_seen - 2 * common)
+        state, joining, begun = (
+            None if runner is None else mine.spec.grow(runner.state, shape) for runner in (mine, theirs, past)
+        )
+        merged = mine.spec.merge(mine.record, state, joining, weight, begun)
+        n_seen = self.n_seen + other.n_seen - common
         self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing, n_seen)
         self.inputs = self.inputs.copy()
-        self.inputs.merge(other.inputs)
+        self.inputs.merge(other.inputs, None if since is None else since.inputs)
         if self._calibration and other._calibration:
             self._calibration = self._calibration.merged(other._calibration, weight)
 

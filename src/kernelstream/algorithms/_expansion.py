@@ -1,15 +1,18 @@
 """What learners share whose whole model is an expansion f: its birth, growth, evaluation and merging."""
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate
-from ..engine.state import Limits, ModelFileError, prefixed
+from ..engine.state import Limits, ModelFileError, prefixed, tally
+from ..kernels import Kernel
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow
+from ..numerics.gram import gram_matrix
 from ..numerics.projection import projected
 from ..numerics.rows import DenseRow, dense_row
 
@@ -104,15 +107,24 @@ class ExpansionAlgorithm(Algorithm):
         f, n = self.written_out(state).f, int(state.f.size)
         return {"points": f.points[:, :n].T.copy(), "coef": f.coef[:, :n].T.copy()}
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         state, other = self.written_out(state), self.written_out(other)
         f = expansion.append(state.f, other.f, weight)
         f.coef[:, : int(state.f.size)] *= 1.0 - weight
-        return state._replace(f=self.reduced(f), t=state.t + other.t)
+        return state._replace(f=self.reduced(f), **tally(state, other, since, "t"))
+
+    def distance(self, state: Any, other: Any) -> float:
+        return norm_of(self.kernel, expansion.append(self.written_out(state).f, self.written_out(other).f, -1.0))
 
     def reduced(self, f: Expansion) -> Expansion:
         """f within the budget, by projection."""
         return f if self.capacity is None else projected(self.kernel, f, self.capacity - self.spare, self.capacity)
+
+
+def norm_of(kernel: Kernel, f: Expansion) -> float:
+    """||f|| in the kernel's space."""
+    coef = f.coef[:, : int(f.size)].astype(np.float64)
+    return math.sqrt(max(0.0, float((coef @ gram_matrix(kernel, f) * coef).sum())))
 
 
 def room_in_file(arrays: dict[str, np.ndarray], name: str, at_least: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift
-from ..engine.state import Limits, prefixed
+from ..engine.state import Limits, prefixed, tally
 from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
 
 
@@ -62,10 +62,14 @@ class FeatureAlgorithm(Algorithm):
     def n_stored(self, state: Any) -> int:
         return int(state.weights.shape[1])
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         self.lift.require_same(state.map, other.map)
         weights = ((1.0 - weight) * state.weights + weight * other.weights).astype(state.weights.dtype)
-        return state._replace(weights=weights, t=state.t + other.t)
+        return state._replace(weights=weights, **tally(state, other, since, "t"))
+
+    def distance(self, state: Any, other: Any) -> float:
+        self.lift.require_same(state.map, other.map)
+        return float(np.sqrt(self.lift.square) * np.linalg.norm(state.weights.astype(np.float64) - other.weights))
 
 
 def padded(weights: np.ndarray, n_outputs: int, length: int) -> np.ndarray:

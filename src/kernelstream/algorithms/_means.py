@@ -11,7 +11,7 @@ import numpy as np
 
 from ..engine import Common
 from ..numerics.compile import inlined
-from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.expansion import Expansion, KernelRow, dot, places_of
 from ..numerics.rows import DenseRow
 from ._risk import tau_of
 
@@ -43,6 +43,15 @@ def mean_of(f: Expansion, w: np.ndarray, h: float, rounds: int) -> np.ndarray:
     n = int(f.size)
     total = f.coef[:, :n].astype(np.float64) * h - w[:, :n]
     return np.asarray(total / max(1, rounds))
+
+
+def joined_means(f: Expansion, other: Expansion, mine: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """(K, n) the sum of two means, of the terms of ``append(f, other, ...)``."""
+    places = places_of(f, other)
+    mean = np.zeros((len(mine), max(int(f.size), int(places.max(initial=-1)) + 1)))
+    mean[:, : mine.shape[1]] = mine
+    np.add.at(mean.T, places, theirs.T)
+    return mean
 
 
 def window_of(f: Expansion, mean: np.ndarray, h: float, rounds: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from ..engine.state import tally
 from ..kernels import KernelRecord
 from ..losses import Huber, Loss, LossRecord, Squared, SquaredHinge, any_slope, as_loss, loss_names, slope, too_long
 from ..numerics import expansion
@@ -123,12 +124,13 @@ class RegularisedRisk(ExpansionAlgorithm):
     def written_out(self, state: Any) -> Any:
         return state._replace(f=state.f._replace(coef=state.f.coef / state.f.coef.dtype.type(self.unit(state))))
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         """In terms of b: a term keeps its value in f when b is multiplied by the new tau over its own."""
-        unit = self.unit(state._replace(t=state.t + other.t))
+        rounds = tally(state, other, since, "t")
+        unit = self.unit(state._replace(**rounds))
         f = expansion.append(state.f, other.f, weight * unit / self.unit(other))
         f.coef[:, : int(state.f.size)] *= (1.0 - weight) * unit / self.unit(state)
-        return state._replace(f=self.reduced(f), t=state.t + other.t)
+        return state._replace(f=self.reduced(f), **rounds)
 
 
 def in_the_targets_unit(loss: Loss) -> bool:

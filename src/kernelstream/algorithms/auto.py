@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Algorithm, Chunk, Common, Shape, common, evaluate, lift, remember, step
-from ..engine.state import Limits, copied, restored, split
+from ..engine.state import Limits, copied, restored, split, tally
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import recent as forgetting
@@ -389,7 +389,9 @@ class Auto(Algorithm):
 
     # Models of one map.
 
-    def merge(self, record: Any, state: AutoState, other: AutoState, weight: float) -> AutoState:
+    def merge(
+        self, record: Any, state: AutoState, other: AutoState, weight: float, since: AutoState | None = None
+    ) -> AutoState:
         """What rows tell least squares adds up; the other parts are averaged."""
         require_one_map(state, other)
 
@@ -403,13 +405,14 @@ class Auto(Algorithm):
             forgetting.add_waiting(recents[-1])
         scale = state.scale.copy()
         scale[2:] = min(scale[2], other.scale[2]), max(scale[3], other.scale[3])
+        joined = of_both(*sums) if since is None else without(of_both(*sums), with_waiting(copied(since.sums)))
         merged = state._replace(
-            sums=of_both(*sums),
-            recent=forgetting.of_both(*recents),
+            sums=joined,
+            recent=forgetting.of_both(*recents, once=since is not None),
             parts=Parts(*(mean(*pair) for pair in zip(state.parts, other.parts, strict=True))),
             noise=mean(state.noise, other.noise),
             link=mean(state.link, other.link),
-            t=state.t + other.t,
+            **tally(state, other, since, "t"),
             scale=scale,
         )
         return self.after(begun_anew(self.solved(merged)))

@@ -49,7 +49,7 @@ from ..numerics.gram import gram_matrix
 from ..numerics.rows import LARGEST, Sample, complete_row, dense_row
 from ..parameters import at_least, one_of, positive, whole
 from ._expansion import ask_for_room
-from ._means import EXEMPT, MeanScratch, mean_of, note_change, note_halving, resized, show_mean, window_of
+from ._means import EXEMPT, MeanScratch, joined_means, mean_of, note_change, note_halving, resized, show_mean, window_of
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
 CELLS = ("sphere", "rectangle")
@@ -203,18 +203,23 @@ class AVM(RegularisedRisk):
             found["average"] = (means(state, 0) / float(self.regularization)).T
         return found
 
-    def merge(self, record: Any, state: AVMState, other: AVMState, weight: float) -> AVMState:
+    def merge(
+        self, record: Any, state: AVMState, other: AVMState, weight: float, since: AVMState | None = None
+    ) -> AVMState:
         """The core points of both; the windows of both, counted as one."""
-        merged: AVMState = super().merge(record, state, other, weight)
-        merged = self.fitted(merged._replace(start=state.start + other.start, harmonic=state.harmonic.copy()))
-        n, own = int(merged.f.size), int(state.f.size)
+        merged: AVMState = super().merge(record, state, other, weight, since)
+        # A window that was open at the common past has those of its rounds twice.
+        begun = np.maximum(state.start, other.start)
+        twice = 0 if since is None else np.maximum(since.t - begun, 0)
+        rounds = (state.t - state.start) + (other.t - other.start) - twice
+        merged = self.fitted(merged._replace(start=merged.t - rounds, harmonic=state.harmonic.copy()))
+        n, places = int(merged.f.size), expansion.places_of(state.f, other.f)
         if len(merged.core):
-            merged.core[own:n] = other.core[: n - own]
+            merged.core[places] |= other.core[: len(places)]
         for w, window in enumerate((merged.older, merged.younger)):
             if window.shape[1] > 0:
-                mean = np.hstack([(1.0 - weight) * means(state, w), weight * means(other, w)])
-                rounds = int(merged.t) - int(merged.start[w])
-                window[:, :n] = window_of(merged.f, mean, merged.harmonic[w], rounds)
+                mean = joined_means(state.f, other.f, (1.0 - weight) * means(state, w), weight * means(other, w))
+                window[:, :n] = window_of(merged.f, mean, merged.harmonic[w], int(rounds[w]))
         norm = np.zeros(())
         if record.ball > 0.0 and n > 0:
             b = merged.f.coef[:, :n].astype(np.float64)

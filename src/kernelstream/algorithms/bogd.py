@@ -125,9 +125,11 @@ class BOGD(Descent, ExpansionAlgorithm):
         f = state.f._replace(coef=state.f.coef * state.sizes)
         return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
-    def merge(self, record: Any, state: BOGDState, other: BOGDState, weight: float) -> BOGDState:
+    def merge(
+        self, record: Any, state: BOGDState, other: BOGDState, weight: float, since: BOGDState | None = None
+    ) -> BOGDState:
         """Coefficients above gamma eta, which a projection may have, are clipped by the next removal."""
-        merged: BOGDState = super().merge(record, state, other, weight)
+        merged: BOGDState = super().merge(record, state, other, weight, since)
         f, n = merged.f, int(merged.f.size)
         sizes, own = np.zeros_like(state.sizes), np.zeros_like(state.own)
         sizes[:n] = np.abs(f.coef[:, :n]).max(axis=0)

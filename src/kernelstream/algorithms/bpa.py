@@ -172,8 +172,10 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
         halves: BPAState = super().split(state, shape)
         return halves._replace(sizes=0.5 * state.sizes)
 
-    def merge(self, record: Any, state: BPAState, other: BPAState, weight: float) -> BPAState:
-        merged: BPAState = super().merge(record, state, other, weight)
+    def merge(
+        self, record: Any, state: BPAState, other: BPAState, weight: float, since: BPAState | None = None
+    ) -> BPAState:
+        merged: BPAState = super().merge(record, state, other, weight, since)
         n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
         shape = Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype)
         kept = self.init(shape)

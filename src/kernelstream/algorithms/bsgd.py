@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import Shape, step
-from ..engine.state import Limits
+from ..engine.state import Limits, tally
 from ..kernels import POSITIVE_DEFINITE, Need
 from ..losses import Absolute, EpsilonInsensitive, as_loss
 from ..numerics import expansion, rng
@@ -156,9 +156,11 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         halves: BSGDState = super().split(state, shape)
         return halves._replace(ranks=0.5 * state.ranks)
 
-    def merge(self, record: Any, state: BSGDState, other: BSGDState, weight: float) -> BSGDState:
-        merged: BSGDState = super().merge(record, state, other, weight)
-        merged = merged._replace(oldest=np.zeros((), np.int64), degradation=state.degradation + other.degradation)
+    def merge(
+        self, record: Any, state: BSGDState, other: BSGDState, weight: float, since: BSGDState | None = None
+    ) -> BSGDState:
+        merged: BSGDState = super().merge(record, state, other, weight, since)
+        merged = merged._replace(oldest=np.zeros((), np.int64), **tally(state, other, since, "degradation"))
         if self.maintenance == "removal":
             ranks = np.zeros_like(state.ranks)
             n = int(merged.f.size)

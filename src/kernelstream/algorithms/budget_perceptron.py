@@ -68,8 +68,8 @@ class BudgetPerceptron(MistakesOnBudget):
         halves, size = super().split(state, shape), math.sqrt(0.5)
         return halves._replace(inner=0.5 * state.inner, inverse=state.inverse / size, itself=size * state.itself)
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> BudgetPerceptronState:
-        merged = super().merge(record, state, other, weight)
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> BudgetPerceptronState:
+        merged = super().merge(record, state, other, weight, since)
         kept = self.init(Shape(len(merged.f.points), len(merged.f.coef), 0, merged.f.points.dtype))
         n, gram = int(merged.f.size), gram_matrix(self.kernel, merged.f)
         coef = merged.f.coef[:, :n].astype(np.float64)

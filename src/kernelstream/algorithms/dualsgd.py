@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, lift, step
+from ..engine.state import tally
 from ..kernels import SHIFT_INVARIANT, Need
 from ..numerics import expansion
 from ..numerics.budgets import smallest_slot
@@ -113,10 +114,13 @@ class DualSGD(RegularisedRisk):
         weights = padded(state.weights, shape.n_outputs, self.lift.length(shape.width))
         return super().grow(state, shape)._replace(map=self.lift.grown(state.map, shape), weights=weights)
 
-    def merge(self, record: Any, state: DualSGDState, other: DualSGDState, weight: float) -> DualSGDState:
+    def merge(
+        self, record: Any, state: DualSGDState, other: DualSGDState, weight: float, since: DualSGDState | None = None
+    ) -> DualSGDState:
         """Beyond the budget f's terms are projected, and what that leaves out goes to the random features."""
         self.lift.require_same(state.map, other.map)
-        unit = self.unit(state._replace(t=state.t + other.t))
+        rounds = tally(state, other, since, "t")
+        unit = self.unit(state._replace(**rounds))
         mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
         f = expansion.append(state.f, other.f, theirs)
         f.coef[:, : int(state.f.size)] *= mine
@@ -124,7 +128,13 @@ class DualSGD(RegularisedRisk):
         weights = mine * state.weights + theirs * other.weights
         if kept.size < f.size:
             weights = weights + self._lifted(state, f) - self._lifted(state, kept)
-        return state._replace(f=kept, t=state.t + other.t, weights=weights.astype(state.weights.dtype))
+        return state._replace(f=kept, **rounds, weights=weights.astype(state.weights.dtype))
+
+    def distance(self, state: DualSGDState, other: DualSGDState) -> float:
+        """Of the terms and of the weights of the random features, as if they were orthogonal."""
+        self.lift.require_same(state.map, other.map)
+        a, b = (one.weights.astype(np.float64) / self.unit(one) for one in (state, other))
+        return math.hypot(super().distance(state, other), math.sqrt(self.n_components) * float(np.linalg.norm(a - b)))
 
     def _lifted(self, state: DualSGDState, f: Expansion) -> np.ndarray:
         """w with w'z(x) about f(x)."""

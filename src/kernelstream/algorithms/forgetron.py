@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Shape, step
-from ..engine.state import Limits
+from ..engine.state import Limits, tally
 from ..kernels import KernelRecord
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
@@ -33,6 +33,8 @@ from ..numerics.expansion import Expansion
 from ..tasks import REGRESSION
 from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
+
+SHARE = 15.0 / 32.0  # of the mistakes, which the damage may be
 
 
 @expansion_record
@@ -65,7 +67,7 @@ class Forgetron(MistakesOnBudget):
         return ForgetronState(f, t, zero, zero.copy(), np.zeros(()))
 
     def limits(self, state: ForgetronState) -> Limits:
-        damage = (-math.inf, 15.0 / 32.0 * (int(state.mistakes) + 1))
+        damage = (-math.inf, SHARE * (int(state.mistakes) + 1))
         return {**super().limits(state), "oldest": (0, self.budget - 1), "damage": damage}
 
     def attributes(self, state: ForgetronState) -> dict[str, Any]:
@@ -73,14 +75,19 @@ class Forgetron(MistakesOnBudget):
         shown = {"mistakes": int(state.mistakes), "damage": float(state.damage)}
         return {**super().attributes(state), **shown}
 
-    def merge(self, record: Any, state: ForgetronState, other: ForgetronState, weight: float) -> ForgetronState:
-        """Mistakes and damage add up; the first term counts as the oldest."""
-        merged = super().merge(record, state, other, weight)
-        return merged._replace(
-            oldest=np.zeros((), np.int64),
-            mistakes=state.mistakes + other.mistakes,
-            damage=state.damage + other.damage,
-        )
+    def merge(
+        self,
+        record: Any,
+        state: ForgetronState,
+        other: ForgetronState,
+        weight: float,
+        since: ForgetronState | None = None,
+    ) -> ForgetronState:
+        """Mistakes and damage add up, as far as the damage may; the first term counts as the oldest."""
+        merged = super().merge(record, state, other, weight, since)
+        counts = tally(state, other, since, "mistakes", "damage")
+        counts["damage"] = np.minimum(counts["damage"], SHARE * counts["mistakes"])
+        return merged._replace(oldest=np.zeros((), np.int64), **counts)
 
 
 @inlined
@@ -123,7 +130,7 @@ def _(record, state, scratch, x, target, weight, scores):
     for k in range(g.shape[0]):
         delta = max(delta, abs(np.float64(f.coef[k, r])))
         inner += np.float64(f.coef[k, r]) * (at_r[k] - length * g[k] * near)
-    room = 15.0 / 32.0 * state.mistakes[()] - state.damage[()]
+    room = SHARE * state.mistakes[()] - state.damage[()]
     mu = inner / (delta * unit) if delta > 0.0 else 0.0  # a term that has shrunk to nothing
     phi = shrinkage(delta / unit, mu, room)
     state.damage[()] += psi(phi, delta / unit, mu)

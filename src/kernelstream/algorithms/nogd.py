@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import evaluate, step
+from ..engine.state import tally
 from ..numerics import expansion
 from ..numerics.expansion import Expansion
 from ..numerics.gram import cross_matrix
@@ -35,7 +36,7 @@ from ..numerics.rows import Sample
 from ..parameters import whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
-from ._expansion import ask_for_room
+from ._expansion import ask_for_room, norm_of
 from ._features import FeatureAlgorithm, FeatureState, on_features
 
 
@@ -89,14 +90,21 @@ class NOGD(Descent, FeatureAlgorithm):
         weights = f.coef.astype(np.float64) @ backward.T
         return state._replace(map=map, weights=weights.astype(state.weights.dtype))
 
-    def merge(self, record: NOGDRecord, state: FeatureState, other: FeatureState, weight: float) -> FeatureState:
+    def merge(
+        self,
+        record: NOGDRecord,
+        state: FeatureState,
+        other: FeatureState,
+        weight: float,
+        since: FeatureState | None = None,
+    ) -> FeatureState:
         """Terms are joined. When they exceed the budget or a side is frozen, f is projected on B of them, and the new
         map's features are the projection itself and, beside it, the leading eigenfunctions of these points.
         """
         own, theirs = self._terms(state), self._terms(other)
         own.coef[:] *= 1.0 - weight
         joined = expansion.append(own, theirs, weight)
-        t, n = state.t + other.t, int(joined.size)
+        t, n = tally(state, other, since, "t")["t"], int(joined.size)
         if not (state.map.frozen or other.map.frozen) and n <= self.budget:
             return state._replace(map=state.map._replace(f=expansion.taken(joined, range(n), self.budget)), t=t)
         best = chosen(self.kernel, joined, self.budget)[0]
@@ -112,6 +120,9 @@ class NOGD(Descent, FeatureAlgorithm):
         """The model as an expansion, a copy: in phase 2 alpha = V_k D_k^(-1/2) w."""
         map = state.map
         return map.f._replace(coef=state.weights @ map.map if map.frozen else map.f.coef.copy())
+
+    def distance(self, state: FeatureState, other: FeatureState) -> float:
+        return norm_of(self.kernel, expansion.append(self._terms(state), self._terms(other), -1.0))
 
     def n_stored(self, state: FeatureState) -> int:
         return int(state.map.f.size)

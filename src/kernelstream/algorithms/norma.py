@@ -160,9 +160,11 @@ class NORMA(ExpansionAlgorithm):
             return {**found, "rho": (0.0 if isinstance(loss, Novelty) else self.margin) - raised}
         return found
 
-    def merge(self, record: Any, state: NORMAState, other: NORMAState, weight: float) -> NORMAState:
+    def merge(
+        self, record: Any, state: NORMAState, other: NORMAState, weight: float, since: NORMAState | None = None
+    ) -> NORMAState:
         raised = (1.0 - weight) * state.raised + weight * other.raised
-        merged: NORMAState = super().merge(record, state, other, weight)
+        merged: NORMAState = super().merge(record, state, other, weight, since)
         return merged._replace(raised=np.asarray(raised), oldest=np.zeros((), np.int64))
 
 

@@ -89,10 +89,12 @@ class NPBSGD(DictionaryAlgorithm, RegularisedRisk):
     def most_terms(self, state: NPBSGDState) -> int:
         return int(state.limit)
 
-    def merge(self, record: Any, state: NPBSGDState, other: NPBSGDState, weight: float) -> NPBSGDState:
+    def merge(
+        self, record: Any, state: NPBSGDState, other: NPBSGDState, weight: float, since: NPBSGDState | None = None
+    ) -> NPBSGDState:
         """The larger budget of the two is kept, and f projected on as many terms."""
         limit = int(max(state.limit, other.limit))
-        merged = super().merge(record, state, other, weight)
+        merged = super().merge(record, state, other, weight, since)
         f = projected(self.kernel, merged.f, limit, limit + 1)
         kept: NPBSGDState = self.factored(merged._replace(f=f, limit=np.array(limit)))
         return kept

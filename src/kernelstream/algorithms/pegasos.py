@@ -27,7 +27,7 @@ from ..numerics.expansion import Expansion
 from ..numerics.rows import dense_row
 from ..parameters import one_of
 from ._expansion import ask_for_room
-from ._means import EXEMPT, MeanScratch, mean_of, note_change, note_halving, resized, show_mean, window_of
+from ._means import EXEMPT, MeanScratch, joined_means, mean_of, note_change, note_halving, resized, show_mean, window_of
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, risk_record, take_risk_slope, tau_of, unit_of
 
 OUTPUTS = ("last", "average")
@@ -102,11 +102,11 @@ class Pegasos(RegularisedRisk):
         found = super().attributes(state)
         return {**found, "average": (means(state) / float(self.regularization)).T} if self.averages else found
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
-        merged = self.fitted(super().merge(record, state, other, weight))
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
+        merged = self.fitted(super().merge(record, state, other, weight, since))
         if not self.averages:
             return merged
-        mean = np.hstack([(1.0 - weight) * means(state), weight * means(other)])
+        mean = joined_means(state.f, other.f, (1.0 - weight) * means(state), weight * means(other))
         merged.window[:, : mean.shape[1]] = window_of(merged.f, mean, float(state.harmonic), int(merged.t))
         return merged._replace(harmonic=state.harmonic.copy())
 

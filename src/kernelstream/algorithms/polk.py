@@ -31,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import Shape, step
-from ..engine.state import Limits, copied, prefixed
+from ..engine.state import Limits, copied, prefixed, tally
 from ..kernels import KernelRecord
 from ..losses import Huber, Squared, as_loss, slope, too_long
 from ..numerics import expansion, rng
@@ -189,7 +189,9 @@ class POLK(Descent, DictionaryAlgorithm):
         risk = state.losses[0] / max(state.losses[1], 1.0) + self.regularization / 2.0 * norm**2
         return {"model_order": n, "hilbert_norm": norm, "risk": float(risk), **super().attributes(state)}
 
-    def merge(self, record: Any, state: POLKState, other: POLKState, weight: float) -> POLKState:
+    def merge(
+        self, record: Any, state: POLKState, other: POLKState, weight: float, since: POLKState | None = None
+    ) -> POLKState:
         """The weighted sum of the functions; what is open of both batches becomes one, whose slopes are averaged."""
         n, m, rows = int(state.f.size), int(other.f.size), int(state.pending.size + other.pending.size)
         merged = self.with_room(copied(state), n + m)
@@ -198,10 +200,8 @@ class POLK(Descent, DictionaryAlgorithm):
         scratch = self.scratch(merged, Shape(width, n_outputs, 0, state.f.points.dtype))
         take_in(record.kernel, merged, other.f, weight, scratch)
         return merged._replace(
-            t=state.t + other.t,
+            **tally(state, other, since, "t", "position", "losses"),
             pending=expansion.resized(expansion.append(merged.pending, other.pending, 1.0), capacity=rows + 1),
-            position=state.position + other.position,
-            losses=state.losses + other.losses,
         )
 
 

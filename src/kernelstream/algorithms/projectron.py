@@ -87,8 +87,15 @@ class Projectron(DictionaryAlgorithm, MistakesOnBudget):
         f, t = super().init(shape)
         return ProjectronState(f, t, factor(self.budget))
 
-    def merge(self, record: Any, state: ProjectronState, other: ProjectronState, weight: float) -> ProjectronState:
-        merged: ProjectronState = self.factored(super().merge(record, state, other, weight))
+    def merge(
+        self,
+        record: Any,
+        state: ProjectronState,
+        other: ProjectronState,
+        weight: float,
+        since: ProjectronState | None = None,
+    ) -> ProjectronState:
+        merged: ProjectronState = self.factored(super().merge(record, state, other, weight, since))
         return merged
 
 

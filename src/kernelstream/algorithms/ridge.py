@@ -31,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Chunk, Common, Shape, common, evaluate, lift, step
-from ..engine.state import copied
+from ..engine.state import copied, tally
 from ..kernels import ISOTROPIC, POSITIVE_DEFINITE, SHIFT_INVARIANT, Need
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import expansion
@@ -311,11 +311,17 @@ class Ridge(FeatureAlgorithm):
 
     # Merging, and taking out again.
 
-    def merge(self, record: Any, state: RidgeState, other: RidgeState, weight: float) -> RidgeState:
+    def merge(
+        self, record: Any, state: RidgeState, other: RidgeState, weight: float, since: RidgeState | None = None
+    ) -> RidgeState:
         self.lift.require_same(state.map, other.map)
         sums = of_both(*(self.folded(copied(one.sums)) for one in (state, other)))
-        told = {"squares": state.squares + other.squares, "total": state.total + other.total}
-        return self.after(self.solved(state._replace(sums=sums, t=state.t + other.t, **told)), solves=True)
+        if since is not None and self.forget == 1.0:
+            sums = without(sums, self.folded(copied(since.sums)))
+        elif since is not None:  # nobody knows how much of the common past has faded
+            sums = sums._replace(**{name: getattr(sums, name) / 2 for name in ("A", "newer", "b", "total")})
+        counts = tally(state, other, since, "squares", "total", "t")
+        return self.after(self.solved(state._replace(sums=sums, **counts)), solves=True)
 
     def unmerge(self, record: Any, state: RidgeState, other: RidgeState) -> RidgeState:
         self.lift.require_same(state.map, other.map)

@@ -160,7 +160,9 @@ class RRF(Descent, FeatureAlgorithm):
     def attributes(self, state: RRFState) -> dict[str, Any]:
         return {"widths": state.widths.copy()}
 
-    def merge(self, record: Any, state: RRFState, other: RRFState, weight: float) -> RRFState:
+    def merge(
+        self, record: Any, state: RRFState, other: RRFState, weight: float, since: RRFState | None = None
+    ) -> RRFState:
         self.lift.require_same(state.map, other.map)
         if not np.array_equal(state.widths, other.widths):
             a = int(np.argmax(np.abs(state.widths - other.widths)))
@@ -169,7 +171,7 @@ class RRF(Descent, FeatureAlgorithm):
                 f"there for feature {a}, and a mean of weights is a mean of functions only for equal widths. "
                 "Set width_learning_rate=0 to keep them."
             )
-        return super().merge(record, state, other, weight)
+        return super().merge(record, state, other, weight, since)
 
 
 @evaluate.register(RRFRecord)

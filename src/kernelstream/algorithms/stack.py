@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift, remember, step
-from ..engine.state import Limits, leaves, restored
+from ..engine.state import Limits, leaves, restored, tally
 from ..kernels import Gaussian, Kernel
 from ..losses import LossRecord, as_loss, slope
 from ..numerics.combining import LEAST_SQUARES, METHODS, Squares, find_weights, learn_row, merged
@@ -302,13 +302,16 @@ class Stack(Algorithm):
         kept = (part.first_rows(own) for part, own in zip(self.learners, unlisted(state.parts), strict=True))
         return next((rows for rows in kept if rows and rows[0][0].shape[1] < WIDEST), [])  # no longer as they came
 
-    def merge(self, record: StackRecord, state: StackState, other: StackState, weight: float) -> StackState:
+    def merge(
+        self, record: StackRecord, state: StackState, other: StackState, weight: float, since: StackState | None = None
+    ) -> StackState:
         each = zip(self.learners, *(unlisted(own) for own in (record.parts, state.parts, other.parts)), strict=True)
-        parts = [part.merge(*own, weight) for part, *own in each]
-        mine, theirs = state.own, other.own
-        combined = merged(mine.combined, theirs.combined, weight)
+        past = [None] * len(self.learners) if since is None else unlisted(since.parts)
+        parts = [part.merge(*own, weight, was) for (part, *own), was in zip(each, past, strict=True)]
+        mine, theirs, own = state.own, other.own, None if since is None else since.own
+        combined = merged(mine.combined, theirs.combined, weight, None if own is None else own.combined)
         link = (1.0 - weight) * mine.link + weight * theirs.link
-        return StackState(listed(parts), mine._replace(combined=combined, link=link, t=mine.t + theirs.t))
+        return StackState(listed(parts), mine._replace(combined=combined, link=link, **tally(mine, theirs, own, "t")))
 
 
 @lift.register(StackRecord)

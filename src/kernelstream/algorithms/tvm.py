@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common, step
-from ..engine.state import Limits, ModelFileError
+from ..engine.state import Limits, ModelFileError, tally
 from ..kernels import KernelRecord
 from ..losses import Hinge, LossRecord, slope, too_long
 from ..numerics import expansion
@@ -128,24 +128,31 @@ class TVM(ExpansionAlgorithm):
             raise ModelFileError("The file's arrays gram and beside contradict each other.")
         return state
 
-    def merge(self, record: Any, state: TVMState, other: TVMState, weight: float) -> TVMState:
+    def merge(
+        self, record: Any, state: TVMState, other: TVMState, weight: float, since: TVMState | None = None
+    ) -> TVMState:
         """Beyond the budget f is projected, and what a twin vector that goes stands for is added to the nearest one. A
         weight is raised where the dual variable of the projection asks for more.
         """
         n, m = int(state.f.size), int(other.f.size)
         joined = expansion.append(state.f, other.f, weight)
         joined.coef[:, :n] *= 1.0 - weight
-        share = np.concatenate([state.share[:, :n], other.share[:, :m]], axis=1)
-        dual = np.concatenate([(1.0 - weight) * state.dual[:, :n], weight * other.dual[:, :m]], axis=1)
+        places, size = expansion.places_of(state.f, other.f), int(joined.size)
+        rounds = tally(state, other, since, "t")
+        share, dual = np.zeros((2, size)), np.zeros((2, size))
+        share[:, :n], dual[:, :n] = state.share[:, :n], (1.0 - weight) * state.dual[:, :n]
+        np.add.at(share.T, places, other.share[:, :m].T)
+        np.add.at(dual.T, places, weight * other.dual[:, :m].T)
+        share *= rounds["t"] / (state.t + other.t)  # rows of a common past are in both
         f = self.reduced(joined)
         k = int(f.size)
-        if k < n + m:
+        if k < size:
             nearest = cross_matrix(self.kernel, f, joined).argmax(axis=0)
             share = np.stack([np.bincount(nearest, side, k) for side in share])
             coef = f.coef[0, :k].astype(np.float64)
             dual = np.stack([np.maximum(-coef, 0.0), np.maximum(coef, 0.0)])
             share = np.maximum(share, dual / self.aggressiveness)
-        merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))._replace(f=f, t=state.t + other.t)
+        merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))._replace(f=f, **rounds)
         merged.share[:, :k], merged.dual[:, :k] = share, dual
         merged.gram[:k, :k] = gram_matrix(self.kernel, merged.f)
         gram = merged.gram[:k, :k].astype(np.float64)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from ..distributed.coordinator import Result
 from ..engine import disk
 from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
@@ -23,7 +24,7 @@ from .looking import looked, refuse_a_second_pass, say
 from .options import Reading
 from .others import knows_its_classes, other
 from .output import Outcome
-from .request import Request
+from .request import Request, RunRequest
 from .sink import Sink
 
 
@@ -82,6 +83,7 @@ class Job:
         self._line = ProgressLine(self._console, self.file, self._interrupts.check)
         self._found: Survey | None = None
         self._looking_ahead_seconds: float | None = None
+        self.crew: Result | None = None
 
     def stream(self, kept: Kept | None = None, *, predictions: str | None = None) -> Outcome:
         """One pass with all learners side by side, from the start or from a checkpoint of the one that there is.
@@ -137,6 +139,38 @@ class Job:
             self._keep(kept, runs[0])
         return self._outcome(self._line.traces)
 
+    def spread(self, kept: Kept | None = None) -> Outcome:
+        """One pass, learned by several workers of Ray."""
+        from ..distributed import Checkpoints, Coordinator, train
+
+        request = self.request
+        assert isinstance(request, RunRequest)
+        held = contextlib.nullcontext() if kept is None else kept.held()
+        with held, self._interrupts, self._line:
+            found, _ = self._look(None)
+            show = self._line.learning(self.file)
+
+            def learned(coordinator: Coordinator) -> None:
+                self.crew = coordinator.result
+                self.models = [OwnModel(coordinator.result.model)]
+                self._line.crew = coordinator.result.workers
+                show(coordinator.result.trace)
+
+            train(
+                self.file,
+                learner_for(found, request.spec, seed=request.seed, dtype=request.dtype, threads=1),
+                workers=request.workers,
+                every=request.every if "every" in request.given else None,
+                apart=request.apart,
+                metrics=request.judges(found.task),
+                address=request.ray,
+                checkpoints=None if kept is None else Checkpoints(kept.path, kept.resume, kept.asked),
+                on_round=learned,
+            )
+        if self.crew is not None:
+            self.file = self.crew.source
+        return self._outcome(self._line.traces)
+
     def train_and_test(self, test: str, passes: int) -> Outcome:
         """Learn from one source and be judged by another."""
         if passes > 1:
@@ -172,7 +206,8 @@ class Job:
                 traces.append(trace)
                 show(trace)
 
-            repeated(each, orders, jobs=request.jobs, on_run=finished)
+            with all_over(request.ray):
+                repeated(each, orders, jobs=request.jobs, on_run=finished)
         return self._outcome(traces)
 
     def save(self, path: Path | None, outcome: Outcome) -> None:
@@ -219,8 +254,18 @@ class Job:
                 for model in self.models
                 if isinstance(model, OwnModel) and model.learner.n_seen > 0
             },
+            crew=self.crew,
             **judged,
         )
+
+
+def all_over(address: str | None) -> contextlib.AbstractContextManager[None]:
+    """Where repetitions run: in a Ray cluster, if one is named."""
+    if address is None:
+        return contextlib.nullcontext()
+    from ..distributed.on_ray import spread
+
+    return spread(address)
 
 
 class _TestRows(Source):

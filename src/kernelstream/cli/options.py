@@ -148,6 +148,10 @@ class Learning(Reading):
         str, typer.Option(metavar="|".join(SCALES), help="The features; minmax and standard read all rows first.")
     ] = UNSCALED
     jobs: Jobs = None
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Ray cluster, auto or ray://host:10001, for many runs and for trials."),
+    ] = None
 
     @property
     def all_rows_for(self) -> str | None:

@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
+from ..distributed.coordinator import Result
 from ..engine import disk
 from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
 from ..report import words
+from ..report.crew import crew_notes
 from ..report.drifts import summary
 from ..report.inside import Inside, in_words
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
@@ -34,7 +36,7 @@ class Outcome:
 
     found: None when it was interrupted before it was known. looking_ahead_seconds: None when a run was resumed.
     test, passes: the rows it was judged by instead of its own, after how many passes.
-    saved: where the model is. insides: what is in the models, by their names.
+    saved: where the model is. insides: what is in the models, by their names. crew: what several workers did.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Outcome:
     passes: int = 1
     saved: Path | None = None
     insides: dict[str, Inside] = field(default_factory=dict)
+    crew: Result | None = None
 
     @property
     def learners(self) -> list[str]:
@@ -98,6 +101,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
     if shown is not None and len(shown.moments):
         last = zip(shown.parts, shown.moments[-1, 1:], strict=True)
         notes["weights"] = ", ".join(f"{part} {weight:.3g}" for part, weight in last)
+    if outcome.crew is not None:
+        notes |= crew_notes(outcome.crew.workers, outcome.crew.synchronisations)
     if outcome.saved is not None:
         notes["model"] = str(outcome.saved)
     return run_table(trace, notes, interrupted=outcome.interrupted)
@@ -114,6 +119,9 @@ def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
         written["survey"] = outcome.found.to_json() | {"all_rows_for": request.all_rows_for}
     if outcome.test is not None:
         written |= {"test": outcome.test, "passes": outcome.passes}
+    if outcome.crew is not None:
+        written["workers"] = [vars(one) | {"rows_per_second": one.rows_per_second} for one in outcome.crew.workers]
+        written["synchronisations"] = [one._asdict() for one in outcome.crew.synchronisations]
     written["interrupted"] = outcome.interrupted
     if request.alone:
         return written | {"skipped": outcome.skipped} | outcome.traces[0].to_json()

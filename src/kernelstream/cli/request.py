@@ -17,6 +17,7 @@ from ..extras import require
 from ..learner import DTYPES
 from ..metrics import METRICS, Metric, metrics_from
 from ..sources.servers import is_server, open_server, shown
+from ..sources.survey import SCALES_OF_ALL_ROWS
 from ..tasks import Task
 from . import options as o
 from .places import check_sink, is_stdout
@@ -163,6 +164,14 @@ class RunRequest(Request):
         Path | None, typer.Option(metavar="FILE", help="Keep model and numbers in a file on the way."), o.WRITTEN
     ] = None
     every: Annotated[int, typer.Option(min=1, metavar="N", help="Rows between two checkpoints.")] = 100_000
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Learn on so many workers of Ray, here or at --ray; --every rows apart."),
+    ] = None
+    apart: Annotated[
+        float | None,
+        typer.Option(metavar="D", help="Synchronise workers whose models have moved farther than this."),
+    ] = None
     predictions: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Send what is predicted of each row to a stream: redis://host/stream."),
@@ -223,6 +232,31 @@ class RunRequest(Request):
             )
         if self.predictions is not None:
             check_sink("--predictions", self.predictions, self.data)
+        self._check_workers()
+
+    @property
+    def several(self) -> bool:
+        """Whether one model is learned by several workers."""
+        return self.workers is not None or (self.ray is not None and not self.repeated)
+
+    def _check_workers(self) -> None:
+        if not self.several:
+            if self.apart is not None:
+                raise ValueError("--apart is how far models of several workers may move; say how many, --workers N.")
+            return
+        others: dict[str, Any] = {
+            "shuffle": self.shuffle,
+            "delay": self.delay > 0,
+            "drift": self.plan,
+            "window": self.window,
+        }
+        others |= {"test": self.test, "predictions": self.predictions, "runs": self.runs, "orders": self.orders}
+        others |= {"survey": self.survey}
+        wrong = next((name for name, value in others.items() if value), None)
+        if wrong is not None:
+            raise ValueError(f"--{wrong} needs all rows in one place, and workers have them in several; leave one out.")
+        if self.scale in SCALES_OF_ALL_ROWS:
+            raise ValueError(f"--scale {self.scale} needs all rows in one place; take --scale online with --workers.")
 
     def configured(self) -> "RunRequest":
         """The request with what its configuration file says, where the command line does not."""
@@ -244,6 +278,7 @@ class RunRequest(Request):
         names = ("data", "task", "classes", "survey", "seed", "scale", "shuffle", "dtype", "delay", "metrics")
         reading = {name: value for name, value in self.reading.items() if name != "block_rows"}
         asked: dict[str, Any] = {"version": __version__, "algorithm": self.spec.to_json(), "window": self.window}
+        asked |= {"workers": self.workers, "apart": self.apart} if self.several else {}
         asked["drift"] = [*self.drift, self.on_drift] if self.drift else None
         return asked | {name: getattr(self, name) for name in names} | {"data": shown(self.data)} | reading
 

@@ -26,10 +26,9 @@ def run(request: RunRequest) -> None:
         outcome = job.repeat()
     elif request.test is not None:
         outcome = job.train_and_test(request.test, request.passes)
-    elif request.checkpoint is not None:
-        kept = Kept(request.checkpoint, request.every, request.resume, request.decisive())
-        outcome = job.stream(kept, predictions=request.predictions)
     else:
-        outcome = job.stream(predictions=request.predictions)
+        path = request.checkpoint
+        kept = None if path is None else Kept(path, request.every, request.resume, request.decisive())
+        outcome = job.spread(kept) if request.several else job.stream(kept, predictions=request.predictions)
     job.save(request.save, outcome)
     finish(request, replace(outcome, saved=request.save))

@@ -17,6 +17,7 @@ from ..report.live import ProgressLine
 from ..sources import ArraySource, Source
 from ..sources.survey import Survey
 from . import options as o
+from .job import all_over
 from .looking import looked, say
 
 
@@ -71,17 +72,18 @@ def tune(request: TuneRequest) -> None:
             tally = words.metric_value(metric, trial.value) if math.isfinite(trial.value) else trial.outcome
             say(console, f"{words.count(trial.rows)} rows  {tally}  {_shown(trial.settings)}")
 
-        tuned = search(
-            request.algorithm,
-            X,
-            y,
-            found.task,
-            trials=request.trials,
-            seed=request.seed,
-            jobs=request.jobs,
-            settings=request.settings or (),
-            on_trial=tried,
-        )
+        with all_over(request.ray):
+            tuned = search(
+                request.algorithm,
+                X,
+                y,
+                found.task,
+                trials=request.trials,
+                seed=request.seed,
+                jobs=request.jobs,
+                settings=request.settings or (),
+                on_trial=tried,
+            )
         how = f"{request.subset}, shuffled" if request.shuffle else request.subset
         write_config(request.out, tuned, data=f"{len(y)} rows of {request.data} ({how})", scale=request.scale)
     if interrupts.seen:

@@ -217,9 +217,18 @@ class Algorithm(Parameters):
         """The class probabilities that scores (n, K) stand for; the state is None before the first row."""
         raise NotImplementedError
 
-    def merge(self, record: Any, state: Any, other: Any, weight: float) -> Any:
-        """(1 - weight) * state + weight * other, compressed as the algorithm does. Neither argument is changed."""
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
+        """(1 - weight) * state + weight * other, compressed as the algorithm does. No argument is changed.
+
+        since: the state that both went on from, if they did: what it has counted, they have not counted apart.
+        """
         raise NotImplementedError
+
+    def distance(self, state: Any, other: Any) -> float:
+        """The norm in the kernel's space of the difference of two functions."""
+        raise ValueError(
+            f"{self.name} is several functions, whose difference has no norm in one kernel's space. Count rows instead."
+        )
 
     def unmerge(self, record: Any, state: Any, other: Any) -> Any:
         """The state without what it learned from the other's rows. Neither argument is changed."""

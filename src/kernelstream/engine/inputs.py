@@ -76,8 +76,10 @@ class Scaling:
         """What it shows of itself, by name."""
         return {}
 
-    def merge(self, other: "Scaling") -> None:
-        """Take in what another scaling of the same kind has seen."""
+    def merge(self, other: "Scaling", since: "Scaling | None" = None) -> None:
+        """Take in what another scaling of the same kind has seen; `since` is the one that both went on from, if they
+        did.
+        """
 
     def differences(self, other: "Scaling") -> list[tuple[str, Any, Any]]:
         """(name, here, there) of all that must be equal in models that are merged."""
@@ -218,15 +220,24 @@ class OnlineScaling(Scaling):
         mean, squares = _padded(self.mean, X.shape[1]), _padded(self.squares, X.shape[1])
         return np.asarray(mean + X * np.sqrt(squares / self.n_rows))
 
-    def merge(self, other: Scaling) -> None:
+    def merge(self, other: Scaling, since: Scaling | None = None) -> None:
         """Requires: equal `centred`, unless one has seen no rows."""
         assert isinstance(other, OnlineScaling)
         if other.n_rows == 0:
             return
         width = max(len(self.mean), len(other.mean))
-        mine, theirs = ((s.n_rows, _padded(s.mean, width), _padded(s.squares, width)) for s in (self, other))
+        mine, theirs = (s._padded_to(width) for s in (self, other))
         self.mean, self.squares = joined(mine, theirs)
         self.n_rows, self.centred = self.n_rows + other.n_rows, other.centred
+        if isinstance(since, OnlineScaling) and since.n_rows > 0:
+            # Taken apart as it was put together, for a number of rows below zero.
+            n, mean, squares = since._padded_to(width)
+            self.mean, squares = joined((self.n_rows, self.mean, self.squares), (-n, mean, -squares))
+            self.squares = np.maximum(squares, 0.0)
+            self.n_rows -= n
+
+    def _padded_to(self, width: int) -> tuple[int, Reals, Reals]:
+        return self.n_rows, _padded(self.mean, width), _padded(self.squares, width)
 
     def differences(self, other: Scaling) -> list[tuple[str, Any, Any]]:
         pairs = super().differences(other)
@@ -438,9 +449,10 @@ class Inputs(NamedTuple):
     def copy(self) -> "Inputs":
         return Inputs(*(part.copy() for part in self))
 
-    def merge(self, other: "Inputs") -> None:
-        for mine, theirs in zip(self, other, strict=True):
-            mine.merge(theirs)
+    def merge(self, other: "Inputs", since: "Inputs | None" = None) -> None:
+        """since: those that both went on from, if they did."""
+        for mine, theirs, past in zip(self, other, since or (None, None), strict=True):
+            mine.merge(theirs, past)
 
     def differences(self, other: "Inputs") -> list[tuple[str, Any, Any]]:
         return [pair for mine, theirs in zip(self, other, strict=True) for pair in mine.differences(theirs)]

@@ -73,6 +73,12 @@ def split(state: Any, one: Any, two: Any) -> Any:
     return rebuilt(state, found)
 
 
+def tally(state: Any, other: Any, since: Any, *names: str) -> dict[str, Any]:
+    """What two states have counted, by the fields' names; what `since` had, from which both went on, counts once."""
+    common = {name: 0 if since is None else getattr(since, name) for name in names}
+    return {name: getattr(state, name) + getattr(other, name) - common[name] for name in names}
+
+
 def prefixed(name: str, limits: Limits) -> Limits:
     """Those of the part of a state that has this name."""
     return {f"{name}.{leaf}": limit for leaf, limit in limits.items()}

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine import Algorithm
-from ..engine.cores import available
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..sources import LabelledBlock, Shuffled, Source
@@ -18,7 +17,7 @@ from ..tasks import Classification, Task
 from .building import learner_for
 from .interrupts import uninterrupted
 from .models import Model, as_model
-from .processes import Processes
+from .processes import Processes, cores
 from .run import Checkpoint, Trace, prequential
 
 
@@ -134,7 +133,7 @@ def repeated(
 
     The results do not depend on `jobs`. When the k-th order is given by its rows, the learner's seed is k.
     """
-    jobs = min(available() if jobs is None else jobs, len(repetitions) * len(orders))
+    jobs = min(cores() if jobs is None else jobs, len(repetitions) * len(orders))
     if jobs > 1:
         for one in repetitions:  # compiled once here, read from the cache by the workers
             as_model(one.learner(0)).warm_up()

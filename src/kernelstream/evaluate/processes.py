@@ -1,8 +1,12 @@
-"""Processes: one function called many times, in other processes and in this one, which works while it waits."""
+"""Processes: one function called many times, in other processes and in this one, which works while it waits.
+
+The processes are this machine's, or those of the backend that is active in joblib: ``joblib.parallel_config("ray")``.
+"""
 
 import functools
 import itertools
 import pickle
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -12,6 +16,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+
+from ..engine.cores import available
+from ..numerics.memory import one_blas_thread
 
 # A worker has one core; these are what joblib, too, tells it that by.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
@@ -35,9 +42,9 @@ class Processes:
 
     def __enter__(self) -> Self:
         if self._free > 0:
-            self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-", ignore_cleanup_errors=True)
-            _write(self._shared, self._directory.name)
-            self._workers = _workers(self._free)
+            backend = _other_backend()
+            self._workers = _OwnWorkers(self._free) if backend is None else _BackendWorkers(backend, self._free)
+            self._workers.share(self._shared)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -45,10 +52,7 @@ class Processes:
             self._waiting.clear()
             self._later.clear()
         if self._workers is not None:
-            if kind is not None:  # whoever leaves early means it
-                self._workers.shutdown(kill_workers=True)
-                _workers.cache_clear()
-            self._directory.cleanup()
+            self._workers.close(early=kind is not None)
 
     def call(self, *arguments: Any, later: bool = False) -> "Future[Any]":
         """Have the function called. What comes later is begun by workers that have nothing else to do, or when its
@@ -88,7 +92,7 @@ class Processes:
                     answer = next(iter(self._later))
                     arguments = self._later.pop(answer)
                 self._free -= 1
-            given = self._workers.submit(_call, self._directory.name, self._function, arguments)
+            given = self._workers.submit(self._function, arguments)
             given.add_done_callback(functools.partial(self._done, answer))
 
     def _done(self, answer: "Future[Any]", given: "Future[Any]") -> None:
@@ -100,6 +104,83 @@ class Processes:
         with self._lock:
             self._free += 1
         self._feed()
+
+
+def cores() -> int:
+    """How many processes can work at once: this machine's cores, or what the active backend of joblib has."""
+    backend = _other_backend()
+    return available() if backend is None else int(backend.effective_n_jobs(-1))
+
+
+def _other_backend() -> Any:
+    """The backend that somebody has made joblib's; None where it is the usual one, processes of this machine."""
+    from joblib._parallel_backends import LokyBackend
+    from joblib.parallel import get_active_backend
+
+    backend = get_active_backend()[0]
+    return None if isinstance(backend, LokyBackend) else backend
+
+
+class _OwnWorkers:
+    """Processes of this machine, which map what they share from files."""
+
+    def __init__(self, n: int):
+        self._pool = _workers(n)
+        self._directory = tempfile.TemporaryDirectory(prefix="kernelstream-", ignore_cleanup_errors=True)
+
+    def share(self, shared: Any) -> None:
+        _write(shared, self._directory.name)
+
+    def submit(self, function: Callable[..., Any], arguments: Any) -> "Future[Any]":
+        given: Future[Any] = self._pool.submit(_call, self._directory.name, function, arguments)
+        return given
+
+    def close(self, *, early: bool) -> None:
+        if early:  # whoever leaves early means it
+            self._pool.shutdown(kill_workers=True)
+            _workers.cache_clear()
+        self._directory.cleanup()
+
+
+class _BackendWorkers:
+    """Those of a backend of joblib. What they share travels with each call, or by Ray's own store where Ray runs."""
+
+    def __init__(self, backend: Any, n: int):
+        import joblib
+
+        self._backend = backend
+        backend.configure(n_jobs=n, parallel=joblib.Parallel(n_jobs=n))
+
+    def share(self, shared: Any) -> None:
+        ray = sys.modules.get("ray")
+        if ray is not None and ray.is_initialized():
+            self._shared = functools.partial(ray.get, ray.put(shared))
+        else:
+            self._shared = functools.partial(_same, shared)
+
+    def submit(self, function: Callable[..., Any], arguments: Any) -> "Future[Any]":
+        answer: Future[Any] = Future()
+
+        def done(out: Any) -> None:
+            try:
+                answer.set_result(self._backend.retrieve_result_callback(out))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        self._backend.submit(functools.partial(_call_elsewhere, self._shared, function, arguments), done)
+        return answer
+
+    def close(self, *, early: bool) -> None:
+        self._backend.terminate()
+
+
+def _same(shared: Any) -> Any:
+    return shared
+
+
+def _call_elsewhere(shared: Callable[[], Any], function: Callable[..., Any], arguments: Any) -> Any:
+    with one_blas_thread():
+        return function(shared(), *arguments)
 
 
 @functools.lru_cache(maxsize=1)

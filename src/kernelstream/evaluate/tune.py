@@ -19,7 +19,6 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from ..engine import disk
-from ..engine.cores import available
 from ..metrics import default_metrics, metrics_from
 from ..numerics.memory import one_blas_thread
 from ..parameters import LARGEST_SEED
@@ -27,7 +26,7 @@ from ..sources import ArraySource, LabelledBlock, Matrix, Source
 from ..sources.survey import Survey
 from ..tasks import Task
 from .building import learner_for
-from .processes import Processes
+from .processes import Processes, cores
 from .run import prequential
 from .settings import spec_from
 from .space import drawn, space
@@ -117,7 +116,7 @@ def tune(
     if jobs is None:
         _, seconds, _ = _measured(work, (chosen[0], rounds[0][1]))
         expected = seconds / rounds[0][1] * sum(count * given for count, given in rounds)
-        jobs = available() if expected > _WORTH_PROCESSES else 1
+        jobs = cores() if expected > _WORTH_PROCESSES else 1
     jobs = min(jobs, len(chosen))
     if jobs > 1:
         _measured(work, (chosen[0], 1))  # compiles: the workers take what they run from the cache

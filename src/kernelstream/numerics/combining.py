@@ -72,12 +72,15 @@ METHODS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def merged(mine: Any, theirs: Any, weight: float) -> Any:
-    """What both know: of least squares, which forgets, the mean; what experts lost adds up."""
+def merged(mine: Any, theirs: Any, weight: float, since: Any = None) -> Any:
+    """What both know: of least squares, which forgets, the mean; what experts lost adds up. What they have from the
+    state that both went on from, if they did, counts once.
+    """
+    past = [0.0] * len(mine) if since is None else since
+    sums = [a + b - c for a, b, c in zip(mine, theirs, past, strict=True)]
     if isinstance(mine, Squares):
-        A, b = ((1.0 - weight) * x + weight * y for x, y in zip(mine[:2], theirs[:2], strict=True))
-        return Squares(A, b, mine.square + theirs.square, mine.total + theirs.total)
-    return type(mine)(*(a + b for a, b in zip(mine, theirs, strict=True)))
+        sums[:2] = ((1.0 - weight) * x + weight * y for x, y in zip(mine[:2], theirs[:2], strict=True))
+    return type(mine)(*sums)
 
 
 @by_record

@@ -337,17 +337,41 @@ def shrink(f, factor):
 
 
 def append(f: Expansion, other: Expansion, weight: float) -> Expansion:
-    """f + weight * other, with the other's points after f's own. Requires: equal numbers of outputs."""
-    n, m = int(f.size), int(other.size)
-    joined = resized(f, n_features=len(other.points), capacity=n + m)
+    """f + weight * other, with those of the other's points that are new after f's own. Requires: equal numbers of
+    outputs.
+    """
+    n, places = int(f.size), places_of(f, other)
+    size = max(n, int(places.max(initial=-1)) + 1)
+    joined = resized(f, n_features=len(other.points), capacity=size)
     if joined is f:
         joined = Expansion(*(part.copy() for part in f))
-    joined.points[: len(other.points), n : n + m] = other.points[:, :m]
-    joined.norms[n : n + m] = other.norms[:m]
-    joined.coef[:, n : n + m] = weight * other.coef[:, :m]
-    joined.size[()] = n + m
-    list_points(joined, n + m)
+    joined.coef[:, n:size] = 0.0
+    joined.points[: len(other.points), places] = other.points[:, : len(places)]
+    joined.norms[places] = other.norms[: len(places)]
+    np.add.at(joined.coef.T, places, weight * other.coef[:, : len(places)].T)
+    joined.size[()] = size
+    list_points(joined, size)
     return joined
+
+
+def places_of(f: Expansion, other: Expansion) -> np.ndarray:
+    """Where each of the other's points is in ``append(f, other, ...)``: a point that f has is one term of both."""
+    width, behind = max(len(f.points), len(other.points)), int(f.size)
+    known: dict[bytes, int] = {}
+    for place, point in enumerate(_as_bytes(f, width)):
+        known.setdefault(point, place)
+    places = np.empty(int(other.size), np.int64)
+    for i, point in enumerate(_as_bytes(other, width)):
+        places[i] = known.setdefault(point, behind)
+        behind += places[i] == behind
+    return places
+
+
+def _as_bytes(f: Expansion, width: int) -> list[bytes]:
+    """The points with so many features, by which equal ones are found."""
+    points = np.zeros((int(f.size), width), f.points.dtype)
+    points[:, : len(f.points)] += f.points[:, : int(f.size)].T  # -0 becomes 0
+    return [point.tobytes() for point in points]
 
 
 def limits(most: int) -> dict[str, tuple[float, float]]:

@@ -70,9 +70,13 @@ def solve(recent: Recent, i: int) -> None:
     recent.weights[i] = solved(recent.A[i], recent.b[i], RIDGE, recent.weights.dtype.type)
 
 
-def of_both(mine: Recent, theirs: Recent) -> Recent:
-    """Of the rows of both, as if they had come at the same time. Requires: no row waits, and one map."""
-    both = mine._replace(**{name: getattr(mine, name) + getattr(theirs, name) for name in ("A", "b", "total")})
+def of_both(mine: Recent, theirs: Recent, *, once: bool = False) -> Recent:
+    """Of the rows of both, as if they had come at the same time; `once`: halved, where both go on from one model, of
+    which nobody knows how much has faded. Requires: no row waits, and one map.
+    """
+    share = 0.5 if once else 1.0
+    sums = {name: share * (getattr(mine, name) + getattr(theirs, name)) for name in ("A", "b", "total")}
+    both = mine._replace(**{name: value.astype(getattr(mine, name).dtype) for name, value in sums.items()})
     both = both._replace(weights=both.weights.copy())
     for i in range(len(RATES)):
         solve(both, i)

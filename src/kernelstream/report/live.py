@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from ..evaluate.run import Trace
 from ..extras import needing
 from ..sources import Source
 from . import words
+from .crew import crew_lines
 from .runs import Run, by_source
 
 with needing("rich"):
@@ -30,6 +31,7 @@ class ProgressLine:
         self._check = check
         self._source = source
         self.traces: list[Trace] = []
+        self.crew: Sequence[Any] = ()  # workers (`distributed.Result`), where there are several
         self._shown = console.is_terminal
         self._progress = _Lines(self, console)
         self._line = self._progress.add_task("reading", total=None)
@@ -81,6 +83,8 @@ class _Lines(Progress):
         traces = self._of.traces
         if len(traces) > 1:
             yield _learners(traces)
+        if self._of.crew:
+            yield crew_lines(self._of.crew)
 
 
 def _summary(traces: Sequence[Trace]) -> str:

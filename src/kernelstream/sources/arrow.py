@@ -5,6 +5,7 @@ Both formats are read by seeking: a compressed file is unpacked into a temporary
 """
 
 import contextlib
+import copy
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -158,21 +159,50 @@ class ParquetSource(BatchSource):
         import pyarrow.parquet
 
         super().__init__(path, **options)
+        self.row_groups: range | None = None  # those that are read; all
         with self._damage_named():
             self.n_rows = pyarrow.parquet.read_metadata(self._seekable_file()).num_rows
+
+    def group_bytes(self) -> list[int]:
+        """How large each row group is."""
+        import pyarrow.parquet
+
+        with self._damage_named():
+            found = pyarrow.parquet.read_metadata(self._seekable_file())
+            return [found.row_group(i).total_byte_size for i in range(found.num_row_groups)]
+
+    def of_groups(self, groups: range) -> "ParquetSource":
+        """The rows of some row groups."""
+        import pyarrow.parquet
+
+        part = copy.copy(self)
+        with self._damage_named():
+            found = pyarrow.parquet.read_metadata(self._seekable_file())
+            part.n_rows = sum(found.row_group(i).num_rows for i in groups)
+        part.row_groups = groups
+        return part
 
     @contextlib.contextmanager
     def _batches(self, file: str) -> Iterator[tuple[Any, Iterator[Any]]]:
         import pyarrow.parquet
 
         with pyarrow.parquet.ParquetFile(file, **_OPTIONS) as parquet:
-            yield parquet.schema_arrow, self._counted(parquet.iter_batches(self.block_rows, use_threads=False))
+            yield (
+                parquet.schema_arrow,
+                self._counted(
+                    parquet.iter_batches(
+                        self.block_rows,
+                        row_groups=None if self.row_groups is None else list(self.row_groups),
+                        use_threads=False,
+                    )
+                ),
+            )
 
     def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         read = 0
         for batch in batches:
             read += batch.num_rows
-            self._share = read / self.n_rows
+            self._share = read / max(self.n_rows, 1)
             yield batch
         self._share = 1.0
 

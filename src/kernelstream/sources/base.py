@@ -89,6 +89,7 @@ class Source(ABC):
     feature_names: list[str] | None = None  # as far as the newest pass has seen; None where they have none
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
     first_row: int = 0  # the number of the row with which the newest pass began
+    n_bytes: int | None = None  # where another process can read it by itself, how large it is
 
     @abstractmethod
     def __iter__(self) -> Iterator[LabelledBlock]:
@@ -172,11 +173,16 @@ class FileSource(Source):
         self.block_rows = positive(block_rows, "block_rows")
         self.on_error = one_of(on_error, ON_ERROR, "on_error")
         self.name = stem(self.path)
+        self.span: tuple[int, int] | None = None  # of plain text: only the lines that begin at these bytes
         self._raw: IO[bytes] | None = None
         self._consumed = 0
         self._first_skipped = ""
         self._told: dict[str, str] = {}
         self._plain: Path | None = None
+
+    @property
+    def n_bytes(self) -> int:  # type: ignore[override]
+        return self.path.stat().st_size
 
     def _located(self, path: str | os.PathLike[str]) -> Path:
         """The path, which must be that of a file; standard input has none."""
@@ -185,17 +191,20 @@ class FileSource(Source):
     def progress(self) -> float | None:
         if self._raw is not None and not self._raw.closed:
             self._consumed = self._raw.tell()
-        return self._consumed / max(self.path.stat().st_size, 1)
+        start, stop = (0, self.n_bytes) if self.span is None else self.span
+        return min(1.0, max(0, self._consumed - start) / max(stop - start, 1))
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
+    def _opened(self) -> Iterator[Any]:
         """A new pass over the decompressed bytes of the file. Damage in compressed data becomes a `SourceError`."""
         self._start_pass()
         with open(self.path, "rb") as raw:
             self._raw, self._consumed = raw, 0
             try:
                 decompress = _DECOMPRESSORS.get(self.path.suffix.lower())
-                if decompress is None:
+                if self.span is not None:
+                    yield Span(raw, *self.span)
+                elif decompress is None:
                     yield raw
                 else:
                     with decompress(raw) as stream:
@@ -259,6 +268,27 @@ class FileSource(Source):
             yield rest + b"\n"
 
 
+class Span:
+    """The lines of a text that begin at bytes from `start` up to `stop`; every line is in one of the spans of a cut."""
+
+    def __init__(self, raw: IO[bytes], start: int, stop: int):
+        self._raw, self._stop = raw, stop
+        raw.seek(max(start - 1, 0))
+        if start > 0:
+            raw.readline()  # a line that began before, or the end of one
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes, or the end of a line more than that."""
+        left = self._stop - self._raw.tell()
+        if left <= 0:
+            return b""
+        read = self._raw.read(min(size, left))
+        return read if size < left or read.endswith(b"\n") else read + self._raw.readline()
+
+    def readline(self) -> bytes:
+        return self._raw.readline() if self._raw.tell() < self._stop else b""
+
+
 class ArraySource(Source):
     """Arrays in memory, served in blocks."""
 
@@ -278,6 +308,7 @@ class ArraySource(Source):
         self.name = name
         self.n_rows: int = len(self.y)
         self.block_rows = positive(block_rows, "block_rows")
+        self.n_bytes = int((self.X.data if issparse(self.X) else self.X).nbytes)
         self._served = 0
 
     def __iter__(self) -> Iterator[LabelledBlock]:

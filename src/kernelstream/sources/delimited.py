@@ -108,6 +108,9 @@ class DelimitedSource(TableSource):
             if not piece:
                 yield piece
                 continue
+            if self.span is not None and b'"' in piece and _open_lines(piece)[0]:
+                what = "a quoted field holds a line break, and lines are read apart; convert the file to Parquet first"
+                raise SourceError(what, path=self.path)
             text = rest + piece
             rest = _unfinished(text, self.delimiter)
             if len(text) > len(rest):

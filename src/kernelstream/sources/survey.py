@@ -77,6 +77,17 @@ class Survey:
         complete = self.all_rows and not self.announced
         return _Checked(source, self, growing) if isinstance(self.task, Classification) and not complete else source
 
+    def believe(self, name: str, new: list[Any], n: int) -> None:
+        """Refuse labels that come later and can hardly be classes; with them there are n of them."""
+        strange = next((label for label in new if self.whole_numbers and label != math.floor(label)), None)
+        if strange is None and n <= self.most_classes:
+            return
+        what = f"more than {self.most_classes} different labels" if strange is None else f"the label {strange:g}"
+        raise ValueError(
+            f"{name} has {what}, but its first {self.rows:,} rows looked like classes ({self.reason}); "
+            "set the task, to regression or to multiclass (--task)."
+        )
+
     def to_json(self) -> dict[str, Any]:
         """What was decided, and from which rows, as a JSON value."""
         decided = {name: getattr(self, name) for name in _DECIDED}
@@ -292,7 +303,7 @@ class _Checked(DerivedSource):
                 raise ValueError(_unknown(place, new, sorted(known)) + self._remedy())
             known.update(new)
             if new:
-                self._check_believable(new, len(known))
+                self.found.believe(self.name, new, len(known))
             row += len(y)
             yield X, y
 
@@ -301,17 +312,6 @@ class _Checked(DerivedSource):
             return _ANNOUNCE_ALL
         rows = f"of the first {self.found.rows:,} rows"
         return f" {rows}; announce all classes (--classes), or read all rows first (--survey)."
-
-    def _check_believable(self, new: list[Any], n: int) -> None:
-        found = self.found
-        strange = next((label for label in new if found.whole_numbers and label != math.floor(label)), None)
-        if strange is None and n <= found.most_classes:
-            return
-        what = f"more than {found.most_classes} different labels" if strange is None else f"the label {strange:g}"
-        raise ValueError(
-            f"{self.name} has {what}, but its first {found.rows:,} rows looked like classes ({found.reason}); "
-            "set the task, to regression or to multiclass (--task)."
-        )
 
 
 def _unknown(name: str, new: Sequence[Any], known: Sequence[Any]) -> str:

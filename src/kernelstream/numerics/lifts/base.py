@@ -38,6 +38,11 @@ class Lift:
         """Scratch for a chunk of so many rows; its field `z` is (rows, length), unless it has verbs of its own."""
         raise NotImplementedError
 
+    @property
+    def square(self) -> float:
+        """z(x)'z(x) where k(x, x) = 1: the norm of W'z in the kernel's space is ||W|| times its root."""
+        return 1.0
+
     def ready(self, map: Any) -> bool:
         """Whether the map stays as it is from now on, so that rows may be lifted ahead of the steps."""
         return True

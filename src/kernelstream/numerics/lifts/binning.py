@@ -50,6 +50,10 @@ class Binning(Lift):
     def length(self, width: int) -> int:
         return self.tables * CELLS
 
+    @property
+    def square(self) -> float:
+        return float(self.tables)
+
     def n_lifted(self, width: int) -> int:
         return self.tables
 

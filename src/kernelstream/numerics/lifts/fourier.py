@@ -46,6 +46,10 @@ class Fourier(Lift):
     def length(self, width: int) -> int:
         return 2 * self.n_components
 
+    @property
+    def square(self) -> float:
+        return float(self.n_components)
+
     def record(self, dtype: Any) -> FourierRecord:
         return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
 

@@ -67,6 +67,10 @@ class Structured(Lift):
     def length(self, width: int) -> int:
         return 2 * self.n_components
 
+    @property
+    def square(self) -> float:
+        return float(self.n_components)
+
     def record(self, dtype: Any) -> StructuredRecord:
         return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
 

@@ -1,0 +1,324 @@
+"""The coordinator: hands out rows, has models synchronised, and keeps count; the same on Ray and with virtual clocks.
+
+A round: each worker learns with its own copy of the synchronised model, whoever is free takes the next rows. Then the
+copies become one, in pairs (`Learner.merge` since the model they went on from), which all of them adopt. Only then do
+rows and what was measured of them count: what a worker has learned that is lost in between, others learn.
+
+What is settled on first rows one worker settles alone.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..evaluate.run import Checkpoint, Trace
+from ..evaluate.settings import flat
+from ..learner import Learner
+from ..metrics import Metric
+from ..sources import Source
+from ..tasks import Classification
+from .crew import Answer, Crew, Lost
+from .ledger import Ledger, Work
+from .worker import Learned, Parts, Task, learner_of
+
+# Rows that a worker learns between two synchronisations, where nobody says: a share of what is known, so that the first
+# models are soon those of all, within limits.
+_LEAST_ROWS, _MOST_ROWS, _SHARE = 512, 2**17, 4
+_STEPS = 4  # calls in which a worker learns those
+_LEAST_STEP = 256
+
+
+class Plan(NamedTuple):
+    """When models are synchronised: after so many rows a worker (None: as it pays), or, looked at as often, when one
+    has moved by more than `apart` in the kernel's space.
+    """
+
+    every: int | None = None
+    apart: float | None = None
+
+    def rows(self, known: int, workers: int) -> tuple[float, int]:
+        """Rows that the workers learn in the next round, and in a call."""
+        each = min(max(known // (_SHARE * workers), _LEAST_ROWS), _MOST_ROWS) if self.every is None else self.every
+        if self.apart is not None:
+            return math.inf, each
+        return each * workers, max(each // _STEPS, min(each, _LEAST_STEP))
+
+
+class Asked(NamedTuple):
+    """So many rows of this work."""
+
+    work: Work
+    rows: int
+
+
+@dataclass
+class WorkerRecord:
+    """What a worker did. seconds: of learning and reading. lost: how often it was gone."""
+
+    place: str = ""
+    rows: int = 0
+    seconds: float = 0.0
+    lost: int = 0
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+
+class Synchronisation(NamedTuple):
+    """After so many rows and seconds, how long it took, how many bytes were sent, how far the farthest had moved; 0
+    where nobody asked.
+    """
+
+    rows: int
+    seconds: float
+    took: float
+    bytes: int
+    moved: float
+
+
+@dataclass
+class Result:
+    """What came of training: the model, its trace (a checkpoint a synchronisation, seconds of the clock), what each
+    worker did, the synchronisations. source: what was read, with all words that became features.
+    """
+
+    model: Learner
+    trace: Trace
+    source: Source
+    workers: list[WorkerRecord] = field(default_factory=list)
+    synchronisations: list[Synchronisation] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of models that were sent."""
+        return sum(one.bytes for one in self.synchronisations)
+
+
+class Coordinator:
+    """model: what all begin with. pieces: what is learned, of `source`. head: the source whose first rows were looked at.
+    metrics: what is measured, the last one the headline.
+
+    on_round: called after each synchronisation, with all consistent. believe: called with the classes that come on the
+    way and how many there are then, to refuse them.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        model: Learner,
+        pieces: Sequence[Source],
+        metrics: Sequence[Metric],
+        plan: Plan,
+        *,
+        source: Source,
+        head: Source,
+        on_round: Callable[["Coordinator"], None] | None = None,
+        believe: Callable[[list[Any], int], None] | None = None,
+    ):
+        self.crew, self.plan, self.pieces = crew, plan, list(pieces)
+        self._shared = [crew.share(piece) for piece in self.pieces]
+        self._task = crew.share(Task(list(metrics), head, plan.apart is not None))
+        self.ledger = Ledger(len(self.pieces))
+        self._parts: Parts = model.to_parts()
+        self._metrics = list(metrics)
+        self.cumulative = [metric.fresh(_classes(model)) for metric in metrics]
+        trace = Trace(source.name, model.name, model.task.name, model.seed, metrics[-1].name)
+        self.result = Result(model, trace, source, [WorkerRecord() for _ in range(crew.size)])
+        self._on_round, self._believe = on_round, believe
+        self._busy: dict[int, tuple[str, Any]] = {}  # by worker: the method it was asked for, and of what
+        self._waiting: set[int] = set(range(crew.size))  # who has to adopt the model before it learns
+        self._began: float | None = None  # when the first worker was ready to learn
+        self._seconds = 0.0  # of an earlier life
+        self._strangers: list[Any] = []
+        self._moved = 0.0
+
+    def run(self) -> Result:
+        """Learn all rows of all pieces."""
+        reference = self.crew.share(self._parts)
+        while True:
+            self._round(reference)
+            workers = [w for w in range(self.crew.size) if self.ledger.ahead(w) > 0]
+            if not workers and self.ledger.over:
+                return self.result
+            reference = self._synchronise(workers, reference)
+
+    @property
+    def seconds(self) -> float:
+        """Of the clock, since the first rows, also in an earlier life."""
+        return self._seconds + (0.0 if self._began is None else self.crew.clock() - self._began)
+
+    def _round(self, reference: Any) -> None:
+        """Have rows learned until there are enough for a synchronisation."""
+        alone = not self.result.model.is_settled
+        workers = 1 if alone else self.crew.size
+        left, step = self.plan.rows(self.ledger.rows, workers)
+        stop, self._moved, self._strangers = False, 0.0, []
+        while True:
+            for worker in range(self.crew.size):
+                if worker in self._busy:
+                    continue
+                if worker in self._waiting:
+                    if not self.ledger.over:
+                        self._ask(worker, "adopt", None, self._task, reference)
+                elif left > 0 and not stop and not (alone and self._others_learn(worker)):
+                    work = self.ledger.take(worker)
+                    if work is not None:
+                        asked = Asked(work, int(min(step, left)))
+                        left -= asked.rows
+                        self._began = self.crew.clock() if self._began is None else self._began
+                        self._ask(worker, "learn", asked, work, self._shared[work.piece], asked.rows)
+            enough = left <= 0 or stop or self.ledger.over
+            if enough and not self._busy_with("learn"):
+                return
+            answer = self.crew.next()
+            learned, asked = self._answered(answer)
+            if asked is not None:
+                left += asked.rows - (0 if isinstance(learned, Lost) else learned.rows)
+                stop = (not isinstance(learned, Lost) and self._take(answer.worker, asked.work, learned, alone)) or stop
+
+    def _others_learn(self, worker: int) -> bool:
+        """Whether somebody else is at it already."""
+        others = {*self._busy_with("learn"), *(w for w in range(self.crew.size) if self.ledger.ahead(w) > 0)}
+        return bool(others - {worker})
+
+    def _busy_with(self, method: str) -> list[int]:
+        return [worker for worker, (asked, _) in self._busy.items() if asked == method]
+
+    def _take(self, worker: int, work: Work, learned: Learned, alone: bool) -> bool:
+        """Note what a worker has learned; whether the round ends with it."""
+        self.ledger.note(worker, work, learned.rows, ended=learned.ended)
+        record = self.result.workers[worker]
+        record.rows, record.seconds = record.rows + learned.rows, record.seconds + learned.seconds
+        record.place = learned.place
+        self._strangers += [label for label in learned.strangers if label not in self._strangers]
+        self._moved = max(self._moved, learned.moved)
+        far = self.plan.apart is not None and learned.moved > self.plan.apart
+        return far or bool(learned.strangers) or (alone and learned.settled)
+
+    def _ask(self, worker: int, method: str, of: Any, *arguments: Any) -> None:
+        self._busy[worker] = method, of
+        self.crew.ask(worker, method, *arguments)
+
+    def _answered(self, answer: Answer) -> tuple[Any, Any]:
+        """What came back, with what it was asked of. A worker that is lost has to begin anew."""
+        method, of = self._busy.pop(answer.worker)
+        if isinstance(answer.value, Lost):
+            self._lose(answer.worker)
+        elif method == "adopt":
+            self._waiting.discard(answer.worker)
+        return answer.value, of
+
+    def _lose(self, worker: int) -> None:
+        record = self.result.workers[worker]
+        record.rows -= self.ledger.ahead(worker)
+        record.lost += 1
+        self.ledger.give_back(worker)
+        self._waiting.add(worker)
+
+    def _synchronise(self, workers: list[int], reference: Any) -> Any:
+        """One model of those of these workers; what stands for it, or for the one before where it failed."""
+        began = self.crew.clock()
+        for worker in workers:
+            self._ask(worker, "give", worker)
+        given: dict[int, tuple[Any, Any]] = {}
+        while self._busy_with("give"):
+            answer = self.crew.next()
+            value, of = self._answered(answer)
+            if of is not None and not isinstance(value, Lost):
+                given[answer.worker] = value
+        merged, sent = self._as_one(given)
+        parts = Lost("") if merged is None else self.crew.fetched(merged)
+        if isinstance(parts, Lost):
+            for worker in given:
+                self._lose(worker)
+            return reference
+        model = learner_of(parts)
+        self._keep(model, given)
+        if self._strangers:
+            merged = self.crew.share(self._announced(model))
+        self._waiting = set(range(self.crew.size))
+        size = sum(array.nbytes for array in parts[1].values())
+        now = self.crew.clock()
+        self.result.synchronisations.append(
+            Synchronisation(self.ledger.rows, self.seconds, now - began, size * (sent + self.crew.size), self._moved)
+        )
+        if self._on_round is not None:
+            self._on_round(self)
+        return merged
+
+    def _as_one(self, given: dict[int, tuple[Any, Any]]) -> tuple[Any | None, int]:
+        """What stands for the merged model, None where there is none or a part of it was lost; how often one was sent.
+
+        Neighbours merge in pairs, then pairs of these.
+        """
+        models, sent = [(worker, held[0]) for worker, held in sorted(given.items())], 0
+        while len(models) > 1:
+            left = models[len(models) // 2 * 2 :]
+            for (worker, mine), (_, theirs) in zip(models[0::2], models[1::2], strict=False):
+                self._ask(worker, "merged", worker, mine, theirs)
+                sent += 1
+            models, lost = [], False
+            while self._busy_with("merged"):
+                answer = self.crew.next()
+                value, of = self._answered(answer)
+                if of is not None:
+                    lost = lost or isinstance(value, Lost)
+                    models.append((answer.worker, None if lost else value[0]))
+            if lost:
+                return None, sent
+            models = sorted([*models, *left], key=lambda one: one[0])
+        return (models[0][1] if models else None), sent
+
+    def _announced(self, model: Learner) -> Parts:
+        """The model, which knows the classes that workers have met."""
+        assert isinstance(model.task, Classification)
+        new = [label for label in self._strangers if not model.task.positions([label])[1][0]]
+        if self._believe is not None:
+            self._believe(new, len(model.task.classes) + len(new))
+        model.announce(new)
+        return model.to_parts()
+
+    def _keep(self, model: Learner, given: dict[int, tuple[Any, Any]]) -> None:
+        """All that was given counts."""
+        self.ledger.keep(given)
+        window = [metric.fresh(_classes(model)) for metric in self._metrics]
+        for _, states in given.values():
+            for metric, state in zip(window, states, strict=True):
+                one = metric.fresh().restore(state)
+                one.classes = metric.classes
+                metric.merge(one)
+        for metric, one in zip(self.cumulative, window, strict=True):
+            metric.classes = one.classes
+            metric.merge(one)
+        trace, self.result.model = self.result.trace, model
+        found, now = ({m.name: m.value for m in metrics} for metrics in (self.cumulative, window))
+        trace.last = Checkpoint(self.ledger.rows, found, now, self.seconds, 0.0, model.size, model.n_bytes)
+        trace.checkpoints.append(trace.last)
+        trace.parameters = flat(model.spec)
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands, as a JSON value: with the model, all that is needed to go on."""
+        return {
+            "ledger": self.ledger.state(),
+            "metrics": [metric.state() for metric in self.cumulative],
+            "seconds": self.seconds,
+            "checkpoints": [one.to_json() for one in self.result.trace.checkpoints],
+            "synchronisations": [list(one) for one in self.result.synchronisations],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state`, with its model. Requires: the same pieces and metrics."""
+        self.ledger.restore(state["ledger"])
+        for metric, saved in zip(self.cumulative, state["metrics"], strict=True):
+            metric.restore(saved)
+        self._seconds = state["seconds"]
+        trace = self.result.trace
+        trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
+        trace.last = trace.checkpoints[-1]
+        self.result.synchronisations[:] = [Synchronisation(*one) for one in state["synchronisations"]]
+
+
+def _classes(model: Learner) -> Any:
+    return model.task.classes if isinstance(model.task, Classification) else None

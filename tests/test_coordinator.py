@@ -1,0 +1,202 @@
+"""Several workers: every row is learned once whoever is lost, and what comes out is what one worker would get.
+
+The coordinator and the workers are the real ones; the cluster is in this process (`distributed.simulated`).
+"""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
+from kernelstream.distributed.coordinator import Coordinator, Plan
+from kernelstream.distributed.ledger import Ledger
+from kernelstream.distributed.simulated import Costs, SimulatedCrew
+from kernelstream.kernels import Gaussian
+from kernelstream.metrics import default_metrics
+from kernelstream.sources import ArraySource
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(6000, 4))
+Y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] > 0, 1.0, 0.0)
+
+
+def pieces_of(X, y, n=13, block_rows=97):
+    parts = np.array_split(np.arange(len(y)), n)
+    return [ArraySource(X[some], y[some], name=f"piece {i}", block_rows=block_rows) for i, some in enumerate(parts)]
+
+
+def trained(learner, X, y, workers, plan=None, *, pieces=None, costs=None, **crew):
+    metrics = default_metrics(learner.task.name)
+    pieces = pieces_of(X, y) if pieces is None else pieces
+    plan = plan or Plan(200)
+    made = SimulatedCrew(workers, costs or Costs(row=1e-6), **crew)
+    coordinator = Coordinator(made, learner, pieces, metrics, plan, source=pieces[0], head=pieces[0])
+    return coordinator.run(), coordinator
+
+
+def fogd(task=None, **options):
+    return Learner(
+        make("fogd", kernel=Gaussian(0.5), n_components=64), task or Binary([0.0, 1.0]), threads=1, **options
+    )
+
+
+def ridge(**options):
+    return Learner(
+        make("ridge", kernel=Gaussian(0.5), n_components=64, solve="exact"), Binary([0.0, 1.0]), threads=1, **options
+    )
+
+
+def test_one_worker_is_the_plain_run_bit_for_bit():
+    result, _ = trained(fogd(), X, Y, 1)
+    plain = fogd()
+    shown = plain.predict_learn(X, Y)
+    np.testing.assert_array_equal(result.model.scores(X[:100]), plain.scores(X[:100]))
+    assert result.trace.last.rows == len(Y)
+    assert result.trace.last.metrics["mistake_rate"] == pytest.approx(np.mean(shown != Y), abs=1e-12)
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_statistics_that_add_up_give_the_model_of_one_worker(workers):
+    result, _ = trained(ridge(), X, Y, workers)
+    one = ridge()
+    one.learn(X, Y)
+    assert result.model.n_seen == len(Y)
+    np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_row_counts_once_whoever_is_lost_and_when(seed):
+    chance = random.Random(seed)
+    result, coordinator = trained(ridge(), X, Y, 4, lose=lambda worker, method: chance.random() < 0.05)
+    one = ridge()
+    one.learn(X, Y)
+    assert sum(record.lost for record in result.workers) > 5
+    assert result.model.n_seen == result.trace.last.rows == coordinator.cumulative[0].n == len(Y)
+    assert sum(record.rows for record in result.workers) == len(Y)
+    np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
+
+
+def test_workers_that_are_faster_learn_more():
+    result, _ = trained(
+        fogd(), X, Y, 3, Plan(400), pieces=pieces_of(X, Y, 40), speeds=[1.0, 1.0, 4.0], costs=Costs(row=1e-6, call=1e-6)
+    )
+    rows = [record.rows for record in result.workers]
+    assert rows[2] > 1.5 * max(rows[:2])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_classes_that_come_on_the_way_are_known_to_all(workers):
+    y = np.select([X[:, 0] > 0.5, X[:, 1] > 0.5], ["a", "b"], "c")
+    order = np.argsort(y == "a", kind="stable")  # the third class comes in the last pieces only
+    result, _ = trained(
+        fogd(Multiclass(["b", "c"]), grow_classes=True),
+        X[order],
+        y[order],
+        workers,
+        pieces=pieces_of(X[order], y[order]),
+    )
+    assert result.model.task.classes.tolist() == ["b", "c", "a"]
+    assert result.model.n_seen == len(y)
+    assert np.mean(result.model.predict(X) == y) > 0.6
+
+
+def test_what_first_rows_settle_one_worker_settles():
+    learner = Learner(make("fogd", n_components=64), Binary([0.0, 1.0]), threads=1)  # its width waits for 256 rows
+    result, _ = trained(learner, X, Y, 4)
+    plain = Learner(make("fogd", n_components=64), Binary([0.0, 1.0]), threads=1)
+    plain.learn(X[:300], Y[:300])
+    assert result.model.settled.kernel == plain.settled.kernel
+    assert result.model.n_seen == len(Y)
+
+
+def test_models_that_stay_together_are_not_synchronised():
+    counts = {}
+    for apart in (1e-9, 3.0, 1e9):
+        result, _ = trained(fogd(), X, Y, 3, Plan(100, apart))
+        counts[apart] = len(result.synchronisations)
+        assert result.model.n_seen == len(Y)
+        assert all(one.bytes > 0 for one in result.synchronisations)
+        if apart == 3.0:
+            assert all(one.moved > 3.0 for one in result.synchronisations[1:-1])
+    assert counts[1e-9] > counts[3.0] > counts[1e9]
+
+
+def test_a_regression_is_trained_too():
+    y = np.sin(X[:, 0]) + 0.1 * X[:, 1]
+    result, _ = trained(fogd(Regression()), X, y, 3)
+    assert result.trace.last.metrics["rmse"] < 0.8 * y.std()
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name not in ("auto", "stack", "tvm", "rrf")])
+def test_every_learner_that_merges_is_trained(name):
+    sizes = {"budget": 40} if hasattr(ALGORITHMS[name], "budget") else {}
+    spec = make(name, kernel=Gaussian(0.5), **sizes)
+    rows, labels = X[:1500], Y[:1500]
+    result, _ = trained(Learner(spec, Binary([0.0, 1.0]), threads=1), rows, labels, 3, Plan(100))
+    assert result.model.n_seen == len(labels)
+    error = np.mean(result.model.predict(X[3000:]) != Y[3000:])
+    assert error < 0.4  # a constant errs in half of them
+
+
+def test_what_a_state_says_is_gone_on_from():
+    learner, metrics, pieces = ridge(), default_metrics("binary"), pieces_of(X, Y)
+
+    class Enough(Exception):
+        pass
+
+    kept = {}
+
+    def stop(coordinator):
+        kept.update(state=coordinator.state(), model=coordinator.result.model.snapshot())
+        if coordinator.ledger.rows > 3000:
+            raise Enough
+
+    def crew():
+        return SimulatedCrew(3, Costs(row=1e-6))
+
+    with pytest.raises(Enough):
+        Coordinator(crew(), learner, pieces, metrics, Plan(200), source=pieces[0], head=pieces[0], on_round=stop).run()
+    again = Coordinator(crew(), kept["model"], pieces, metrics, Plan(200), source=pieces[0], head=pieces[0])
+    again.restore(kept["state"])
+    result = again.run()
+    one = ridge()
+    one.learn(X, Y)
+    assert result.model.n_seen == result.trace.last.rows == again.cumulative[0].n == len(Y)
+    np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_the_ledger_hands_out_every_row_until_it_is_kept(data):
+    lengths = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=6))
+    ledger, workers = Ledger(len(lengths)), range(3)
+    kept = [0] * len(lengths)
+    ahead = {worker: {} for worker in workers}
+    for _ in range(400):
+        worker = data.draw(st.sampled_from(list(workers)))
+        action = data.draw(st.sampled_from(["learn", "learn", "learn", "keep", "lose"]))
+        if action == "learn" and (work := ledger.take(worker)) is not None:
+            assert work.skip == ahead[worker].get(work.piece, kept[work.piece])
+            rows = min(data.draw(st.integers(1, 4)), lengths[work.piece] - work.skip)
+            ahead[worker][work.piece] = work.skip + rows
+            ledger.note(worker, work, rows, ended=work.skip + rows == lengths[work.piece])
+        elif action == "lose":
+            ledger.give_back(worker)
+            ahead[worker] = {}
+        elif action == "keep":
+            ledger.keep(workers)
+            for mine in ahead.values():
+                for piece, rows in mine.items():
+                    kept[piece] = rows
+                mine.clear()
+            other = Ledger(len(lengths))
+            other.restore(ledger.state())
+            assert other.rows == ledger.rows == sum(kept)
+    for worker in workers:
+        while (work := ledger.take(worker)) is not None:
+            ledger.note(worker, work, lengths[work.piece] - work.skip, ended=True)
+    ledger.keep(workers)
+    assert ledger.over and ledger.rows == sum(lengths)
