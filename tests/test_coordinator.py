@@ -79,6 +79,38 @@ def test_every_row_counts_once_whoever_is_lost_and_when(seed):
     np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
 
 
+def test_a_worker_that_is_slow_to_come_back_adopts_the_newest_model():
+    chance = random.Random(1)
+    slow = Costs(row=1e-7, call=1e-7, bandwidth=1e6)  # adopting takes longer than a round
+    result, _ = trained(
+        ridge(),
+        X,
+        Y,
+        4,
+        costs=slow,
+        speeds=[1, 1, 1, 0.02],
+        lose=lambda worker, method: worker == 3 and chance.random() < 0.2,
+    )
+    one = ridge()
+    one.learn(X, Y)
+    assert result.workers[3].lost > 0 and result.model.n_seen == len(Y)
+    np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
+
+
+def test_what_a_worker_has_begun_that_stays_away_others_finish():
+    class Away(SimulatedCrew):
+        def ask(self, worker, method, *arguments):
+            if worker == 1 and method == "adopt" and self.clock() > 0.002:
+                return  # and is never answered
+            super().ask(worker, method, *arguments)
+
+    pieces, metrics = pieces_of(X, Y, 2), default_metrics("binary")
+    crew = Away(2, Costs(row=1e-6, call=1e-5))
+    coordinator = Coordinator(crew, ridge(), pieces, metrics, Plan(500), source=pieces[0], head=pieces[0])
+    assert coordinator.run().trace.last.rows == len(Y)
+    assert 0 < coordinator.result.workers[1].rows < len(Y) / 2
+
+
 def test_workers_that_are_faster_learn_more():
     result, _ = trained(
         fogd(), X, Y, 3, Plan(400), pieces=pieces_of(X, Y, 40), speeds=[1.0, 1.0, 4.0], costs=Costs(row=1e-6, call=1e-6)

@@ -97,7 +97,7 @@ class Result:
 
 
 class Coordinator:
-    """model: what all begin with. pieces: what is learned, of `source`. head: the source whose first rows were looked at.
+    """model: what all begin with. pieces: what is learned, of `source`. head: whose first rows were looked at.
     metrics: what is measured, the last one the headline.
 
     on_round: called after each synchronisation, with all consistent. believe: called with the classes that come on the
@@ -128,8 +128,9 @@ class Coordinator:
         self.result = Result(model, trace, source, [WorkerRecord() for _ in range(crew.size)])
         self._on_round, self._believe = on_round, believe
         self._busy: dict[int, tuple[str, Any]] = {}  # by worker: the method it was asked for, and of what
-        self._waiting: set[int] = set(range(crew.size))  # who has to adopt the model before it learns
-        self._began: float | None = None  # when the first worker was ready to learn
+        self._version = 0  # of the synchronised model
+        self._waiting: set[int] = set(range(crew.size))  # who has to adopt it before it learns
+        self._began = crew.clock()
         self._seconds = 0.0  # of an earlier life
         self._strangers: list[Any] = []
         self._moved = 0.0
@@ -137,6 +138,7 @@ class Coordinator:
     def run(self) -> Result:
         """Learn all rows of all pieces."""
         reference = self.crew.share(self._parts)
+        self._assemble(reference)
         while True:
             self._round(reference)
             workers = [w for w in range(self.crew.size) if self.ledger.ahead(w) > 0]
@@ -146,8 +148,16 @@ class Coordinator:
 
     @property
     def seconds(self) -> float:
-        """Of the clock, since the first rows, also in an earlier life."""
-        return self._seconds + (0.0 if self._began is None else self.crew.clock() - self._began)
+        """Of the clock, since all were there, also in an earlier life."""
+        return self._seconds + self.crew.clock() - self._began
+
+    def _assemble(self, reference: Any) -> None:
+        """Wait until all are there and have compiled what they will run, or one of them is lost."""
+        for worker in range(self.crew.size):
+            self._ask(worker, "adopt", self._version, self._task, reference)
+        while self._busy and not any(record.lost for record in self.result.workers):
+            self._answered(self.crew.next())
+        self._began = self.crew.clock()
 
     def _round(self, reference: Any) -> None:
         """Have rows learned until there are enough for a synchronisation."""
@@ -161,20 +171,19 @@ class Coordinator:
                     continue
                 if worker in self._waiting:
                     if not self.ledger.over:
-                        self._ask(worker, "adopt", None, self._task, reference)
+                        self._ask(worker, "adopt", self._version, self._task, reference)
                 elif left > 0 and not stop and not (alone and self._others_learn(worker)):
-                    work = self.ledger.take(worker)
+                    work = self.ledger.take(worker, self._waiting)
                     if work is not None:
                         asked = Asked(work, int(min(step, left)))
                         left -= asked.rows
-                        self._began = self.crew.clock() if self._began is None else self._began
                         self._ask(worker, "learn", asked, work, self._shared[work.piece], asked.rows)
             enough = left <= 0 or stop or self.ledger.over
             if enough and not self._busy_with("learn"):
                 return
             answer = self.crew.next()
-            learned, asked = self._answered(answer)
-            if asked is not None:
+            method, learned, asked = self._answered(answer)
+            if method == "learn":
                 left += asked.rows - (0 if isinstance(learned, Lost) else learned.rows)
                 stop = (not isinstance(learned, Lost) and self._take(answer.worker, asked.work, learned, alone)) or stop
 
@@ -201,14 +210,16 @@ class Coordinator:
         self._busy[worker] = method, of
         self.crew.ask(worker, method, *arguments)
 
-    def _answered(self, answer: Answer) -> tuple[Any, Any]:
-        """What came back, with what it was asked of. A worker that is lost has to begin anew."""
+    def _answered(self, answer: Answer) -> tuple[str, Any, Any]:
+        """What was asked for, what came back, and of what. A worker that is lost has to begin anew, and so has one that
+        took so long to adopt a model that it is no longer the newest.
+        """
         method, of = self._busy.pop(answer.worker)
         if isinstance(answer.value, Lost):
             self._lose(answer.worker)
-        elif method == "adopt":
+        elif method == "adopt" and of == self._version:
             self._waiting.discard(answer.worker)
-        return answer.value, of
+        return method, answer.value, of
 
     def _lose(self, worker: int) -> None:
         record = self.result.workers[worker]
@@ -221,12 +232,12 @@ class Coordinator:
         """One model of those of these workers; what stands for it, or for the one before where it failed."""
         began = self.crew.clock()
         for worker in workers:
-            self._ask(worker, "give", worker)
+            self._ask(worker, "give", None)
         given: dict[int, tuple[Any, Any]] = {}
         while self._busy_with("give"):
             answer = self.crew.next()
-            value, of = self._answered(answer)
-            if of is not None and not isinstance(value, Lost):
+            method, value, _ = self._answered(answer)
+            if method == "give" and not isinstance(value, Lost):
                 given[answer.worker] = value
         merged, sent = self._as_one(given)
         parts = Lost("") if merged is None else self.crew.fetched(merged)
@@ -238,6 +249,7 @@ class Coordinator:
         self._keep(model, given)
         if self._strangers:
             merged = self.crew.share(self._announced(model))
+        self._version += 1
         self._waiting = set(range(self.crew.size))
         size = sum(array.nbytes for array in parts[1].values())
         now = self.crew.clock()
@@ -257,13 +269,13 @@ class Coordinator:
         while len(models) > 1:
             left = models[len(models) // 2 * 2 :]
             for (worker, mine), (_, theirs) in zip(models[0::2], models[1::2], strict=False):
-                self._ask(worker, "merged", worker, mine, theirs)
+                self._ask(worker, "merged", None, mine, theirs)
                 sent += 1
             models, lost = [], False
             while self._busy_with("merged"):
                 answer = self.crew.next()
-                value, of = self._answered(answer)
-                if of is not None:
+                method, value, _ = self._answered(answer)
+                if method == "merged":
                     lost = lost or isinstance(value, Lost)
                     models.append((answer.worker, None if lost else value[0]))
             if lost:

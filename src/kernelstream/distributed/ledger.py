@@ -28,9 +28,14 @@ class Ledger:
         self._ending: dict[int, set[int]] = {}
         self._open: dict[int, int] = {}  # the piece that a worker is at
 
-    def take(self, worker: int) -> Work | None:
-        """What a worker learns next: the piece that it has begun, or one that is free. None when there is none."""
+    def take(self, worker: int, absent: Iterable[int] = ()) -> Work | None:
+        """What a worker learns next: the piece that it has begun, one that is free, or one that an absent worker has
+        begun. None when there is none.
+        """
         if worker not in self._open:
+            for other in absent:
+                if not self._free:
+                    self.give_back(other)
             if not self._free:
                 return None
             self._open[worker] = self._free.popleft()

@@ -32,7 +32,7 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 
 def cluster(address: str | None, workers: int | None) -> Iterator[int]:
     """Ray, as it runs already, at an address or on this machine; how many workers there can be, or shall be."""
     if ray.is_initialized():
-        yield _cores() if workers is None else workers
+        yield _size(workers)
         return
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
@@ -44,7 +44,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[int]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ValueError(f"Ray at {address!r} cannot be reached ({error}); start it: ray start --head.") from None
     try:
-        yield _cores() if workers is None else workers
+        yield _size(workers)
     finally:
         ray.shutdown()
 
@@ -61,8 +61,13 @@ def spread(address: str) -> Iterator[None]:
             yield
 
 
-def _cores() -> int:
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+def _size(workers: int | None) -> int:
+    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    if workers is not None and workers > cores:
+        raise ValueError(
+            f"workers={workers}, and the Ray cluster has {cores} cores, one a worker; take fewer, or add nodes."
+        )
+    return cores if workers is None else workers
 
 
 class RayCrew:

@@ -43,7 +43,7 @@ class Processes:
     def __enter__(self) -> Self:
         if self._free > 0:
             backend = _other_backend()
-            self._workers = _OwnWorkers(self._free) if backend is None else _BackendWorkers(backend, self._free)
+            self._workers = _OwnWorkers(self._free) if backend is None else _BackendWorkers(backend, self._free + 1)
             self._workers.share(self._shared)
         return self
 

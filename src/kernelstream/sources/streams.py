@@ -108,8 +108,8 @@ def _form(X: Matrix, y: NDArray[Any]) -> tuple[str, str]:
 
 def _sizes(sources: Sequence[Source]) -> list[int]:
     """The sizes of the sources' files; nothing when one has no file."""
-    paths = [getattr(source, "path", None) for source in sources]
-    return [max(path.stat().st_size, 1) for path in paths if path is not None] if None not in paths else []
+    files = [source for source in sources if hasattr(source, "path")]
+    return [max(source.n_bytes or 0, 1) for source in files] if len(files) == len(sources) else []
 
 
 def open_files(place: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> ChainedSource:
