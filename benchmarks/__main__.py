@@ -15,7 +15,7 @@ import sys  # noqa: E402
 import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from . import parallel, river_rows, serving, startup, sweeps, transforms, waits  # noqa: E402
+from . import machines, parallel, river_rows, serving, startup, sweeps, transforms, waits  # noqa: E402
 from .measure import QUICK, Plan  # noqa: E402
 from .page import write_page  # noqa: E402
 from .readme import write_readme  # noqa: E402
@@ -23,7 +23,7 @@ from .results import Results  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 PARTS = {**sweeps.PARTS, **parallel.PARTS, **startup.PARTS, **transforms.PARTS, **waits.PARTS, **river_rows.PARTS}
-PARTS |= serving.PARTS
+PARTS |= serving.PARTS | machines.PARTS
 
 
 def main(arguments: list[str]) -> None:
@@ -47,6 +47,7 @@ def main(arguments: list[str]) -> None:
     write_page(results, (ROOT / "docs" if options.out is None else options.out) / "performance.md")
     if options.out is None:
         write_readme(results, ROOT / "README.md")
+        machines.write_scale(results, ROOT / "docs" / "scale.md")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from kernelstream.kernels import Gaussian
 from kernelstream.sources.datasets import open_dataset
 from kernelstream.tasks import REGRESSION
 
-REAL = {"cod-rna": "train", "a9a": "train", "satimage": "fogd", "cpusmall": "raw"}
+REAL = {"cod-rna": "train", "a9a": "train", "satimage": "fogd", "cpusmall": "raw", "covtype": None}
 SHARDS = (2, 4, 8)
 
 
@@ -29,7 +29,8 @@ def rows_of(data: str, most: int) -> tuple[np.ndarray, np.ndarray, Callable[[], 
     order = np.random.default_rng(0).permutation(len(y))[:most]
     X, y = X[order], y[order]
     if data != "a9a":
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
+        deviations = X.std(axis=0)
+        X = (X - X.mean(axis=0)) / np.where(deviations > 0.0, deviations, 1.0)
     if data == "cpusmall":
         return X, (y - y.mean()) / y.std(), Regression
     classes = np.unique(y)
