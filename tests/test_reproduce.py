@@ -5,7 +5,9 @@ import json
 import math
 import os
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -284,6 +286,17 @@ def test_what_is_stored_is_judged_without_a_run(toy, tmp_path, monkeypatch):
     assert "± 99.00) | yes †" in line
 
 
+def test_a_cell_of_which_means_alone_were_kept_is_judged_by_them(toy, tmp_path):
+    item = replace(toy, published={("cancer", "RBP"): Published(8.0, 1.0)})
+    kept = Cell("cancer", "RBP", kept={"mean": 9.0, "sd": 0.5, "seconds": 0.25, "risk": 0.3}, size=20)
+    result = Result("toy/table-1", 5, 1.0, [kept])
+    result.save(tmp_path / "kept.json")
+    (again,) = Result.load(tmp_path / "kept.json").cells
+    assert again == kept and again.ran and verdict(item, again) == AGREES
+    assert (again.mean, again.sd, again.mean_seconds, again.mean_risk) == (9.0, 0.5, 0.25, 0.3)
+    assert "9.00 ± 0.50 (8.00 ± 1.00) | yes | 0.25" in markdown(item, result)
+
+
 def test_the_end_of_a_run_is_averaged_where_the_paper_averages(toy):
     text = TOY.replace("runs = 3", "runs = 3\naveraged = {RBP = 0.5}").replace(
         '"standard"', '"standard"\ntest = "breast-cancer"'
@@ -344,6 +357,26 @@ def test_figures_are_drawn_from_the_same_cells(toy, tmp_path, name, n_cells):
 def test_another_cut_of_the_data_is_refused(toy):
     with pytest.raises(ItemError, match="another cut"):
         load(DataSet("cancer", "breast-cancer", rows=600))
+
+
+# What stands in docs/.
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_page_is_what_the_command_writes_of_the_results_that_are_kept(tmp_path):
+    copy = tmp_path / "reproduction"
+    shutil.copytree(DOCS / "reproduction", copy)
+    assert write_page(copy).read_text() == (DOCS / "reproduction.md").read_text()
+
+
+def test_every_cell_that_does_not_agree_says_why():
+    for path in EVERY:
+        item, result = find(path), Result.load(DOCS / "reproduction" / f"{path.replace('/', '-')}.json")
+        for cell in result.cells:
+            if item.kind == "table" and verdict(item, cell) in (BETTER, DIFFERS):
+                elsewhere = find(item.stands_in).explained if item.stands_in else {}
+                assert (cell.data, cell.learner) in item.explained | elsewhere, (path, cell.data, cell.learner)
 
 
 # The command.

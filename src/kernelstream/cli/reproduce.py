@@ -110,7 +110,7 @@ def _shown(item: object, result: object) -> Table:
         published = item.published.get((cell.data, cell.learner), Published(None))
         here = cell.absent or number_with_deviation(Published(cell.mean, cell.sd))
         parameter = "" if cell.swept is None else f" {item.label}={cell.swept:g}"
-        seconds = f"{cell.mean_seconds:.3g}" if cell.seconds else ""
+        seconds = f"{cell.mean_seconds:.3g}" if cell.ran else ""
         printed = "" if published.seconds is None else f"{published.seconds:g}"
         size = f"{cell.size:,.0f}" if cell.size else ""
         table.add_row(

@@ -35,7 +35,7 @@ def check_claim(item: Item, result: Result, claim: dict[str, Any]) -> tuple[bool
 def _means(result: Result, data: str, learners: Sequence[str], swept: float | None = None) -> list[float]:
     """The means of learners on a data set, where a parameter has a value in a sweep."""
     found = (cell for cell in result.cells if cell.data == data and cell.learner in learners and cell.swept == swept)
-    return [cell.mean for cell in found if cell.values]
+    return [cell.mean for cell in found if cell.ran]
 
 
 def _ahead(item: Item, result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
@@ -59,7 +59,7 @@ def _trends(result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
     of = {"metric": lambda cell: cell.mean, "seconds": lambda cell: cell.mean_seconds, "size": lambda cell: cell.size}
     held = []
     for learner in trend["learners"]:
-        mine = [cell for cell in result.cells if (cell.data, cell.learner) == (data, learner) and cell.values]
+        mine = [cell for cell in result.cells if (cell.data, cell.learner) == (data, learner) and cell.ran]
         if len(mine) > 1:
             first, last = of[trend["of"]](mine[0]), of[trend["of"]](mine[-1])
             held.append(last > first if trend["goes"] == "up" else last < first)
@@ -84,6 +84,6 @@ def _ratio(result: Result, data: str, pair: dict[str, Any] | None, of: Any) -> l
     if pair is None:
         return []
     left, right = (result.cell(data, pair[side]) for side in ("left", "right"))
-    if left is None or right is None or not left.values or not right.values:
+    if left is None or right is None or not left.ran or not right.ran:
         return []
     return [of(left) * pair.get("times", 1.0) <= of(right)]

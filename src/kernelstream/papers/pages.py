@@ -49,12 +49,16 @@ def write_result(directory: Path, item: Item, result: Result, *, surfaces: bool 
     result.save(paths[0])
     disk.write_text(paths[1], markdown(item, result))
     disk.write_text(paths[2], comma_separated(item, result))
-    if item.kind != "surface" or surfaces:
-        paths[3].unlink(missing_ok=True)
     if item.kind == "surface":
-        write_surfaces(paths[3], trained(item) if surfaces else ())
-    elif any(cell.values for cell in result.cells):
-        write_figure(paths[3], item, result)
+        if surfaces:
+            paths[3].unlink(missing_ok=True)
+            write_surfaces(paths[3], trained(item))
+    elif item.kind == "convergence" and any(cell.kept for cell in result.cells):
+        pass  # whose curves are in the picture alone
+    else:
+        paths[3].unlink(missing_ok=True)
+        if any(cell.ran for cell in result.cells):
+            write_figure(paths[3], item, result)
     return [path for path in paths if path.exists()]
 
 
@@ -166,11 +170,17 @@ def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]
         mark = shown_verdict(item, cell, _MARKS[word])
         lines.append(f"| {cell.learner} | {value} | {mark} | {seconds} | {size} |{_risk(item, cell, published)}")
         if word in (BETTER, DIFFERS):
-            explained = item.explained.get((cell.data, cell.learner), "not explained so far")
-            notes.append((cell.learner, f"{word}: {explained}"))
+            notes.append((cell.learner, f"{word}: {_explained(item, cell)}"))
         if mark.endswith(SEEN):
             chosen.append((cell.learner, item.seen[cell.data, cell.learner]))
     return [*lines, *_gathered(notes), *_gathered(chosen, f"{SEEN} ")]
+
+
+def _explained(item: Item, cell: Cell) -> str:
+    """Why a cell does not agree, as its table says, or the one that has the same cell."""
+    tables = [item, *([items.find(item.stands_in)] if item.stands_in else [])]
+    found = (table.explained.get((cell.data, cell.learner)) for table in tables)
+    return next((reason for reason in found if reason), "not explained so far")
 
 
 def _gathered(notes: Sequence[tuple[str, str]], mark: str = "") -> list[str]:
@@ -188,7 +198,7 @@ def shown_verdict(item: Item, cell: Cell, word: str) -> str:
 
 def _risk(item: Item, cell: Cell, published: Published) -> str:
     """A table's last column, where it has one."""
-    ours = f"{cell.mean_risk:.3g} " if cell.risks else ""
+    ours = f"{cell.mean_risk:.3g} " if math.isfinite(cell.mean_risk) else ""
     return f" {ours}{_in_brackets(_number(published.risk))} |" if item.risk else ""
 
 
@@ -220,8 +230,8 @@ def comma_separated(item: Item, result: Result) -> str:
     writer.writerow([*names.split(","), item.label or "parameter"])
     for cell in result.cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
-        mine: list[Any] = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.values else [""] * 4
-        mine.append(cell.mean_risk if cell.risks else "")
+        mine: list[Any] = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.ran else [""] * 4
+        mine.append(cell.mean_risk if math.isfinite(cell.mean_risk) else "")
         printed = ["" if number is None else number for number in published]
         swept = "" if cell.swept is None else cell.swept
         seen = item.seen.get((cell.data, cell.learner), "")

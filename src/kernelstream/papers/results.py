@@ -38,22 +38,32 @@ class Cell:
     swept: float | None = None
     curve: list[dict[str, float]] = field(default_factory=list)  # rows, metric, seconds, size, and risk where there is
     absent: str | None = None
+    kept: dict[str, float] = field(default_factory=dict)  # of runs whose values were not: mean, sd, seconds, risk
+
+    @property
+    def ran(self) -> bool:
+        return bool(self.values or self.kept)
 
     @property
     def mean(self) -> float:
-        return float(np.mean(self.values)) if self.values else math.nan
+        return self._mean("mean", self.values)
 
     @property
     def sd(self) -> float:
-        return float(np.std(self.values)) if self.values and math.isfinite(self.mean) else math.nan
+        if not math.isfinite(self.mean):
+            return math.nan
+        return float(np.std(self.values)) if self.values else self.kept["sd"]
 
     @property
     def mean_risk(self) -> float:
-        return float(np.mean(self.risks)) if self.risks else math.nan
+        return self._mean("risk", self.risks)
 
     @property
     def mean_seconds(self) -> float:
-        return float(np.mean(self.seconds)) if self.seconds else math.nan
+        return self._mean("seconds", self.seconds)
+
+    def _mean(self, name: str, values: list[float]) -> float:
+        return float(np.mean(values)) if values else self.kept.get(name, math.nan)
 
 
 @dataclass
@@ -69,12 +79,15 @@ class Result:
         return next((c for c in self.cells if (c.data, c.learner) == (data, learner)), None)
 
     def save(self, path: Path) -> None:
-        """Write JSON; a run that diverged has no value in it."""
+        """Write JSON, a line a cell; a run that diverged has no value in it."""
         written = asdict(self)
         for cell in written["cells"]:
             for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
-        disk.write_text(path, json.dumps(written, indent=1, allow_nan=False))
+            cell["kept"] = {name: number for name, number in cell["kept"].items() if math.isfinite(number)}
+        lines = ",\n".join(json.dumps(cell, allow_nan=False) for cell in written.pop("cells"))
+        head = json.dumps(written, allow_nan=False)
+        disk.write_text(path, f'{head[:-1]}, "cells": [\n{lines}\n]}}\n')
 
     @classmethod
     def load(cls, path: Path) -> "Result":
