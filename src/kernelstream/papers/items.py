@@ -235,5 +235,5 @@ def _data_set(label: str, given: dict[str, Any], file: Path) -> DataSet:
     if "source" not in given and "absent" not in given:
         raise ItemError(f"{file}: data {label} needs a source, or says why it is absent")
     sets = {name: tuple(settings) for name, settings in given.get("set", {}).items()}
-    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k != "set"}
+    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k != "set"}
     return DataSet(label, **plain, set=sets)
