@@ -255,7 +255,7 @@ def test_a_table_is_run_judged_and_written(toy, tmp_path):
     page = write_page(tmp_path / "out").read_text()
     agree, better = (words["cancer", "RBP"] == word for word in (AGREES, BETTER))
     assert f"Of 2 published cells that were run **{agree:d} agree ({50 * agree:.1f} %)**" in page
-    assert f"{better:d} are better by more than that, which is no agreement" in page
+    assert f"{better:d} are better, which is no agreement" in page
     assert "0 of those that agree, 0 of the better, 1 of the worse" in page
     assert "1 published cells have no data here" in page and "1 are of methods that were not run" in page
     assert (
@@ -295,6 +295,11 @@ def test_a_cell_of_which_means_alone_were_kept_is_judged_by_them(toy, tmp_path):
     assert again == kept and again.ran and verdict(item, again) == AGREES
     assert (again.mean, again.sd, again.mean_seconds, again.mean_risk) == (9.0, 0.5, 0.25, 0.3)
     assert "9.00 ± 0.50 (8.00 ± 1.00) | yes | 0.25" in markdown(item, result)
+    # By deviations alone, and not averaged as its paper does.
+    assert counted(item, result)[AGREES] == 1 and counted(item, result, deviations=False)[DIFFERS] == 1
+    assert "RBP: after the last row, kept from an earlier run" in markdown(
+        replace(item, averaged={"RBP": 0.05}), result
+    )
 
 
 def test_the_end_of_a_run_is_averaged_where_the_paper_averages(toy):

@@ -94,14 +94,15 @@ def write_page(directory: Path) -> Path:
 def _summary(results: Sequence[tuple[Item, Result]]) -> list[str]:
     totals = {word: sum(counted(item, result)[word] for item, result in results) for word in VERDICTS}
     seen = {word: sum(counted(item, result, seen=True)[word] for item, result in results) for word in VERDICTS}
+    near = sum(counted(item, result, deviations=False)[AGREES] for item, result in results)
     judged = sum(totals[word] for word in JUDGED)
     share = f"{100 * totals[AGREES] / judged:.1f} %" if judged else "none"
     hours = sum(result.seconds for _, result in results) / 3600
     return [
         f"Written by `kernelstream reproduce` {__version__}. Of {judged} published cells that were run "
         f"**{totals[AGREES]} agree ({share})**: ours lies within three combined standard deviations, or within 5 %, of "
-        f"the published value, above or below it. {totals[BETTER]} are better by more than that, which is no "
-        f"agreement: other settings, not better mathematics; {totals[DIFFERS]} are worse by more than that. {SEEN} "
+        f"the published value, above or below it ({near} within 5 %). {totals[BETTER]} are better, which is no "
+        f"agreement: other settings, not better mathematics; {totals[DIFFERS]} are worse. {SEEN} "
         f"marks cells for which something was chosen after they had been seen: {seen[AGREES]} of those that agree, "
         f"{seen[BETTER]} of the better, {seen[DIFFERS]} of the worse. A cell that stands in two papers counts once.",
         "",
@@ -139,6 +140,12 @@ def markdown(item: Item, result: Result, *, level: int = 1) -> str:
         line = f"{counts[AGREES]} of {judged} cells agree, {counts[BETTER]} are better, {counts[DIFFERS]} worse"
         there = f"; {elsewhere} more stand in {item.stands_in} too and are counted there" if elsewhere else ""
         lines += ["", f"{line}{there}."]
+    last = [label for label in item.averaged if any(c.kept and c.learner == label for c in result.cells)]
+    if item.kind == "table" and last:
+        lines += [
+            "",
+            f"{' and '.join(last)}: after the last row, kept from an earlier run; the paper averages its end.",
+        ]
     unit = f"{item.metric.replace('_', ' ')}{', %' if item.percent else ''}"
     absent: dict[str, str] = {}
     for data in item.data:

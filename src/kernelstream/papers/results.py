@@ -99,17 +99,18 @@ class Result:
         return cls(**raw, cells=cells)
 
 
-def verdict(item: Item, cell: Cell) -> str:
-    """How a cell stands to the published one."""
+def verdict(item: Item, cell: Cell, *, deviations: bool = True) -> str:
+    """How a cell stands to the published one; without `deviations`, by the 5 % alone."""
     published = item.published.get((cell.data, cell.learner))
     if published is None or published.value is None:
         return UNPUBLISHED
     if cell.absent is not None:
         return NO_DATA if _data_is_absent(item, cell) else NOT_RUN
+    sd, published = (cell.sd, published) if deviations else (0.0, published._replace(sd=None))
     if item.larger_is_better:  # judged by its errors: 5 % of an accuracy would forgive too much
         whole = 100.0 if item.percent else 1.0
-        return judge(whole - cell.mean, cell.sd, published._replace(value=whole - published.value))
-    return judge(cell.mean, cell.sd, published)
+        return judge(whole - cell.mean, sd, published._replace(value=whole - (published.value or 0.0)))
+    return judge(cell.mean, sd, published)
 
 
 def judge(mean: float, sd: float, published: Published) -> str:
@@ -133,14 +134,14 @@ def stands_elsewhere(item: Item, cell: Cell) -> bool:
     return bool(item.stands_in) and (cell.data, cell.learner) in find(item.stands_in).published
 
 
-def counted(item: Item, result: Result, *, seen: bool = False) -> dict[str, int]:
+def counted(item: Item, result: Result, *, seen: bool = False, deviations: bool = True) -> dict[str, int]:
     """How many cells of a table got each verdict; a figure has none.
 
     A cell that stands in two papers counts once. With `seen` only those whose settings were chosen after a look at
-    them.
+    them; without `deviations` by the 5 % alone.
     """
     verdicts = [
-        verdict(item, cell)
+        verdict(item, cell, deviations=deviations)
         for cell in (result.cells if item.kind == "table" else [])
         if not stands_elsewhere(item, cell) and (not seen or (cell.data, cell.learner) in item.seen)
     ]
