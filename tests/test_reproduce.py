@@ -393,7 +393,9 @@ def test_the_list_shows_what_is_at_hand(toy):
     assert CliRunner().invoke(app, ["reproduce", "nothing"]).exit_code == 2
 
 
-def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(data_directory, tmp_path, monkeypatch):
+def test_the_quick_form_agrees_in_seven_of_eight_cells_in_less_than_three_minutes(
+    data_directory, tmp_path, monkeypatch
+):
     monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
     start = os.times()
     answer = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--runs", "2", "--out", str(tmp_path)])
@@ -406,7 +408,10 @@ def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(d
             counts = counted(find(path), Result.load(file))
             totals = {word: n + counts[word] for word, n in totals.items()}
             assert json.loads(file.read_text())["path"] == path
-    assert totals[AGREES] >= 0.9 * sum(totals.values()) and totals[AGREES] > 50
+    # On either side: better ones do not agree, and are no more than a tenth; worse ones one in twenty.
+    judged = sum(totals.values())
+    assert totals[AGREES] >= 7 / 8 * judged and totals[AGREES] > 100
+    assert totals[BETTER] <= 0.1 * judged and totals[DIFFERS] <= 0.05 * judged
 
 
 def test_every_item_states_the_sizes_of_its_learners():

@@ -102,8 +102,16 @@ def tell_what_is_cut(panel: Any, values: Sequence[np.ndarray], word: Callable[[f
         )
         if not low <= value <= high
     ]
+    behind = {"facecolor": panel.get_facecolor(), "edgecolor": "none", "pad": 1.0}
     for value, place, sign in cut:
         panel.text(
-            0.5, place, f"{sign} {word(float(value))}", transform=panel.transAxes, fontsize=_FONT, ha="center",
+            0.5,
+            place,
+            f"{sign} {word(float(value))}",
+            transform=panel.transAxes,
+            fontsize=_FONT,
+            ha="center",
             va="top" if place > 0.5 else "bottom",
-        )  # fmt: skip
+            bbox=behind,
+            zorder=6,
+        )

@@ -218,12 +218,13 @@ def _results(group: list[Run], beside: list[Run]) -> str:
     head = ["learner", *(escape(words.metric_name(name)) for name in names)]
     head += [*(["runs"] if repeated else []), "rows/s", "learning", "reading", "compiling", "size", "memory"]
     rows = []
-    for run in group:
+    for rank, run in enumerate(group):
         cells = [_metric_cell(name, run, group) for name in names]
         if repeated:
             cells.append(_Cell(str(len(run.repeats))))
         cells += [_Cell(text) for text in _cost(run)]
-        rows.append(_Row(_key(run) + escape(run.label) if len(group) > 1 else escape(run.label), cells))
+        key = _key(run) if len(group) > 1 and rank < PROMINENT else ""
+        rows.append(_Row(key + escape(run.label), cells))
     for run in beside:
         cells = [_Cell(words.metric_value(name, *run.metric(name))) for name in names]
         cells += [_Cell(words.DASH)] * (len(head) - 1 - len(cells))

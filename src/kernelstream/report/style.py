@@ -82,9 +82,9 @@ img.light {{ display: block; }}
     border-bottom: 1px solid var(--line); }}
   tbody th {{ grid-column: 1 / -1; position: static; border: 0; padding: 0; font-weight: 600; white-space: normal;
     overflow-wrap: anywhere; }}
-  td {{ display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .75rem; border: 0; padding: .05rem .3rem;
-  }} td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; }} .overview tr {{
-  grid-template-columns: 1fr; }}
+  td {{ display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 0 .5rem; border: 0; padding: .05rem .3rem; }}
+  td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; margin-right: auto; }}
+  .overview tr {{ grid-template-columns: 1fr; }}
 }}
 @media print {{
   body {{ padding: 0; max-width: none; font-size: 10pt; }}
