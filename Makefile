@@ -43,9 +43,10 @@ soak: $(VENV)/.ready
 soak-serve: $(VENV)/.ready
 	$(RUN)/python -m benchmarks.soak_serve $(PARTS)
 
-# KERNELSTREAM_DATA names the directory with the papers' data.
+# KERNELSTREAM_DATA names the directory with the papers' data. As many row orders as the papers had; ONLY="--runs 5" for fewer,
+# ONLY=--stored to judge the results that are kept anew.
 reproduce: $(VENV)/.ready
-	$(RUN)/kernelstream reproduce all --runs 5 --out docs/reproduction
+	$(RUN)/kernelstream reproduce all --out docs/reproduction $(ONLY)
 
 clean:
 	rm -rf $(VENV) report.html curve.png

@@ -71,7 +71,7 @@ LONG = (
     "test_polk.py::test_law*",
     "test_reliability.py::test_what_was_learned_when_an_interrupt_comes_is_what_is_counted[[]ridge*",
     "test_report.py::test_the_demo_runs_every_learner_on_every_data_set",
-    "test_reproduce.py::test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes",
+    "test_reproduce.py::test_the_quick_form_agrees_in_seven_of_eight_cells_in_less_than_three_minutes",
     "test_ridge.py::test_a_million_rows*",
     "test_risk.py::test_a_float32_model_goes_on_learning_after_2_to_the_24_rounds[[]dualsgd*",
     "test_risk.py::test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade",

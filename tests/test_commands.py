@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -276,6 +277,40 @@ def test_images_may_have_any_shape(tmp_path):
     assert_refused(call("inspect", model, "--output", tmp_path, "--image-shape", "5x5"), "25", "64")
     assert_refused(call("inspect", model, "--output", tmp_path, "--image-shape", "wide"), "'wide'", "28x28")
     assert_refused(call("inspect", model, "--image-shape", "8x8"), "--output")
+
+
+# the page
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["run", "checkerboard:rows=1500"], {"majority so far", "no change"}),
+        (["run", "checkerboard:rows=1500", "--shuffle"], {"majority so far"}),
+        (["run", "checkerboard:rows=1500", "--delay", "7"], {"majority so far", "no change"}),
+        (["run", "diabetes", "--test", "diabetes"], {"mean so far"}),
+        (["run", "diabetes", "--runs", "2", "--jobs", "1"], {"mean so far"}),
+        (
+            ["compare", "breast-cancer", "--algorithms", "rbp,fogd", "--metrics", "auc,f1"],
+            {"majority so far", "no change"},
+        ),
+        (["run", "breast-cancer", "--metrics", "auc"], set()),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_page_shows_what_is_reached_without_looking_at_a_row(options, named, tmp_path):
+    learner = [] if options[0] == "compare" else ["--algorithm", "fogd"]
+    written = record(*options, *learner, "--report", tmp_path / "p.html")
+    text = (tmp_path / "p.html").read_text()
+    assert set(re.findall(r"<tr class=naive><th scope=row>(.*?)</th>", text)) == named
+    assert {run["algorithm"] for run in written.get("runs", [written])}.isdisjoint(named)  # which are no learners
+
+
+def test_a_learner_that_diverges_says_so_beside_those_that_look_at_no_row(tmp_path):
+    wild = ("--algorithm", "ogd", "--set", "kernel=polynomial", "--set", "kernel.degree=5", "--set", "kernel.gamma=100")
+    step = ("--set", "learning_rate=1e9", "--set", "loss=squared-hinge", "--report", tmp_path / "p.html")
+    assert_refused(call("run", "breast-cancer", *wild, *step), "row")
+    assert not (tmp_path / "p.html").exists()
 
 
 # convert, datasets

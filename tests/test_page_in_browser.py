@@ -1,6 +1,8 @@
 """The page as a browser draws it: in light and dark, on a desk and on a phone, with nothing run and nothing cut off."""
 
 import contextlib
+import html
+import json
 import re
 import shutil
 import subprocess
@@ -107,3 +109,25 @@ def test_the_policy_stops_a_script_that_was_smuggled_in(page):
     open_to_all.write_text(re.sub(r"<meta http-equiv[^>]*>", "", text))
     assert "<title>Two learners</title>" in browse(guarded, "--dump-dom").stdout
     assert "<title>smuggled</title>" in browse(open_to_all, "--dump-dom").stdout
+
+
+LOOK = """<script>addEventListener('load', () => {
+  const cut = [...document.querySelectorAll('td, th, dd, p, h1, h2, img')].filter(e => e.offsetWidth > 0 &&
+    (e.getBoundingClientRect().right > innerWidth + 0.5 || e.scrollWidth > e.clientWidth + 1));
+  const cells = [...document.querySelectorAll('td')].map(e => getComputedStyle(e, '::before').content);
+  parent.document.title = JSON.stringify({width: innerWidth, page: document.documentElement.scrollWidth,
+    cut: cut.map(e => e.outerHTML.slice(0, 80)), named: cells.filter(c => c !== 'none').length, cells: cells.length});
+})</script></body>"""
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE, (320, 4400)], ids=["desk", "phone", "small phone"])
+def test_no_number_is_cut_off_and_on_a_phone_each_says_what_it_is(page, size):
+    """Measured by a script in the page, without the policy that would stop it, in a frame: no window is that narrow."""
+    seen = page.parent / "seen.html"
+    within = re.sub(r"<meta http-equiv[^>]*>", "", page.read_text()).replace("</body>", LOOK)
+    frame = f'<iframe width="{size[0]}" height="{size[1]}" style="border: 0" srcdoc="{html.escape(within)}"></iframe>'
+    seen.write_text(f"<!DOCTYPE html><title>nothing</title>{frame}")
+    dom = browse(seen, f"--window-size={DESK[0] + 100},{DESK[1]}", "--dump-dom").stdout
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
+    assert (found["width"], found["page"], found["cut"]) == (size[0], size[0], [])
+    assert found["cells"] > 10 and found["named"] == (found["cells"] if size is not DESK else 0)

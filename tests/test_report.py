@@ -4,10 +4,12 @@ import base64
 import csv
 import dataclasses
 import io
+import itertools
 import os
 import re
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,16 +17,21 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from kernelstream import ALGORITHMS, Binary, Learner, Regression
+from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
 from kernelstream.cli.demo import DATA_SETS, LEARNERS, run_demo
+from kernelstream.evaluate.naive import Majority, Mean, NoChange
+from kernelstream.evaluate.naive import naive as naive_models
 from kernelstream.evaluate.run import Checkpoint, Trace, prequential
 from kernelstream.evaluate.settings import described
 from kernelstream.report import words
+from kernelstream.report.ends import apart
 from kernelstream.report.live import ProgressLine
+from kernelstream.report.machine import machine
 from kernelstream.report.page import write_page
-from kernelstream.report.plots import DARK, LIGHT, course_svg, curve_svg, write_curves
+from kernelstream.report.plots import DARK, LIGHT, course_svg, curve_svg, in_the_dark, write_curves
 from kernelstream.report.runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, by_source
 from kernelstream.report.scatter import scatter_svg
+from kernelstream.report.style import STYLE
 from kernelstream.report.tables import (
     algorithms_table,
     csv_table,
@@ -117,11 +124,10 @@ def test_a_page_needs_nothing_but_itself(tmp_path):
         assert word in page.text
 
 
-def test_a_page_of_one_run_has_no_scatter_and_no_legend(tmp_path):
+def test_a_page_of_one_run_has_no_scatter_and_no_names_at_lines(tmp_path):
     write_page(tmp_path / "p.html", runs()[:1], title="Title", lead="Lead.", facts={})
     page = Page(tmp_path / "p.html")
     assert len(page.of("figure")) == 3
-    assert not [attributes for attributes in page.of("ul") if attributes.get("class") == "legend"]
     assert page.of("svg") == []
     assert "marked" not in page.text
     (run,) = by_source(runs()[:1])["waves"]
@@ -134,12 +140,153 @@ def test_a_page_without_a_row_is_refused(tmp_path):
         write_page(tmp_path / "p.html", [Trace("s", "a", "binary", 0, "auc")], title="", lead="", facts={})
 
 
+# The headline, and what is reached without looking at a row.
+
+
+def test_a_page_says_first_what_came_out(tmp_path):
+    naive = [made("majority so far", 0.6), made("no change", 0.45)]
+    write_page(tmp_path / "p.html", [made("a", 0.3), made("b", 0.2)], title="", lead="", facts={}, naive=naive)
+    text = Page(tmp_path / "p.html").text
+    said = (
+        "B, the best of 2 learners, ends with a mistake rate of 20.00 % after 1,000 rows of s; no change has 45.00 %, "
+    )
+    assert said + "majority so far has 60.00 %, a, the last, has 30.00 %." in text
+    write_page(tmp_path / "p.html", [made("a", 3.5, headline="rmse")], title="", lead="", facts={})
+    assert "A ends with an RMSE of 3.5 after 1,000 rows of s." in Page(tmp_path / "p.html").text
+    both = [made("a", 0.3, source="x"), made("b", 0.2, source="y")]
+    write_page(tmp_path / "p.html", both, title="", lead="", facts={})
+    assert "Best: a on x (mistake rate of 30.00 %), b on y (mistake rate of 20.00 %)." in Page(tmp_path / "p.html").text
+
+
+def test_what_looks_at_no_row_stands_below_the_learners_and_is_never_the_best(tmp_path):
+    naive = [made("majority so far", 0.1)]
+    write_page(tmp_path / "p.html", [made("a", 0.3), made("b", 0.2)], title="", lead="", facts={}, naive=naive)
+    text = (tmp_path / "p.html").read_text()
+    (row,) = re.findall(r"<tr class=naive>(.*?)</tr>", text)
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)
+    assert cells == ["majority so far", "10.00 %", *["-"] * 6]
+    assert rows_of(tmp_path / "p.html")[1] == ["20.00 %"]
+    assert text.index("<tr class=naive>") > text.rindex("<th scope=row><svg")
+    assert "<b>size</b> counts the points that the model keeps" in text and "no learners" in text
+
+
+def test_naive_models_say_what_they_should():
+    y = np.array([1.0, 2.0, 2.0, 1.0, 2.0, 1.0, 1.0, 1.0])
+    X = np.zeros((8, 1))
+    task = Multiclass([1.0, 2.0])
+    expected = {Majority: [1, 1, 1, 2, 2, 2, 2, 1], NoChange: [1, 1, 2, 2, 1, 2, 1, 1]}
+    for kind, said in expected.items():
+        for cut in (8, 3, 1):
+            model = kind(task)
+            parts = [model.learn(X[i : i + cut], y[i : i + cut], frozenset())["labels"] for i in range(0, 8, cut)]
+            assert np.concatenate(parts).tolist() == said
+        assert model.show(X[:2], frozenset())["labels"].tolist() == [1.0, 1.0]
+    for cut in (8, 3):
+        model = Mean(Regression())
+        parts = [model.learn(X[i : i + cut], y[i : i + cut], frozenset())["labels"] for i in range(0, 8, cut)]
+        means = [0.0, *(y[:t].mean() for t in range(1, 8))]
+        assert np.concatenate(parts) == pytest.approx(means)
+        assert model.show(X[:1], frozenset())["labels"] == pytest.approx([y.mean()])
+    words_ = NoChange(Multiclass(["no", "perhaps"])).learn(X[:3], np.array(["no", "perhaps", "no"]), frozenset())
+    assert words_["labels"].tolist() == ["no", "no", "perhaps"]
+    assert [type(one) for one in naive_models(Regression(), in_order=True)] == [Mean, NoChange]
+    assert [type(one) for one in naive_models(task, in_order=False)] == [Majority]
+
+
+# Names at the ends of lines.
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_names_stay_apart_in_their_order_and_as_near_as_can_be(seed):
+    rng = np.random.default_rng(seed)
+    centres, heights = rng.uniform(0, 1, 9).tolist(), rng.choice([0.05, 0.1], 9).tolist()
+    places = apart(centres, heights)
+    order = np.argsort(centres)
+    for low, high in itertools.pairwise(order):
+        assert places[high] - places[low] >= (heights[low] + heights[high]) / 2 - 1e-9
+    assert apart([0.2, 0.8], [0.1, 0.1]) == pytest.approx([0.2, 0.8])
+    assert apart([0.5, 0.5], [0.1, 0.1]) == pytest.approx([0.55, 0.45])  # the first of equals is above
+
+
+def test_every_line_has_its_name_in_its_colour_and_no_legend_is_needed():
+    group = by_source([made(f"learner-{i}", 0.1 + i / 1000) for i in range(7)])["s"]
+    svg = curve_svg(group, ROWS, METRIC, LIGHT)
+    for run in group:
+        colour = LIGHT.curves[run.position % len(LIGHT.curves)]
+        assert re.search(rf"fill: {colour}[^>]*>{run.label}</text>", svg), run.label
+    heights = sorted(float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>learner-', svg))
+    assert len(heights) == 7 and min(np.diff(heights)) > 8.5
+
+
+def test_only_the_best_of_many_have_names():
+    group = by_source([made(f"learner-{i:02}", 0.1 + i / 100) for i in range(12)])["s"]
+    named = re.findall(r">(learner-\d+)</text>", curve_svg(group, ROWS, METRIC, LIGHT))
+    assert sorted(named) == [f"learner-{i:02}" for i in range(7)]
+
+
+def test_what_lies_beyond_the_frame_is_told():
+    def flat(name, first):
+        trace = made(name, 0.2)
+        later = [trace.last._replace(rows=rows, metrics={"mistake_rate": 0.2}) for rows in (500, 700)]
+        start = trace.last._replace(rows=16, metrics={"mistake_rate": first})
+        return dataclasses.replace(trace, checkpoints=[start, *later, trace.last])
+
+    for first, said in ((0.9, "first rows up to 90.00 %"), (0.01, "first rows down to 1.00 %")):
+        assert said in curve_svg(by_source([flat("a", first), flat("b", 0.2)])["s"], ROWS, METRIC, LIGHT)
+    assert "first rows" not in curve_svg(by_source([flat("a", 0.2), flat("b", 0.2)])["s"], ROWS, METRIC, LIGHT)
+
+
+# Colours.
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_everything_that_is_read_has_a_contrast_of_four_and_a_half():
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    for ink in (LIGHT, DARK):
+        assert min(contrast(ink.paper, colour) for colour in (ink.text, *ink.curves)) >= 4.5
+    for root in re.findall(r":root {([^}]*)}", STYLE):
+        colours = dict(re.findall(r"--(\w+): (#\w+);", root))
+        for text in ("text", "soft"):
+            for paper in ("paper", "raised", "best"):
+                assert contrast(colours[text], colours[paper]) >= 4.5, (text, paper)
+
+
+def test_a_dark_picture_is_the_light_one_in_other_colours():
+    group = by_source([made("a", 0.2), made("b", 0.25)])["s"]
+    for draw in (lambda ink: curve_svg(group, ROWS, METRIC, ink), lambda ink: scatter_svg(group, ink)):
+        # Names of parts are made of what they look like.
+        light, dark = (re.sub(r"\b[mp][0-9a-f]{10}\b", "part", svg) for svg in (in_the_dark(draw(LIGHT)), draw(DARK)))
+        assert light == dark
+
+
+def test_the_machine_is_named():
+    assert re.fullmatch(r".+, \d+ cores?, \w+ \w+", machine())
+
+
+def test_a_page_of_seven_learners_is_written_in_two_seconds(tmp_path):
+    traces = [made(f"learner-{i}", 0.1 + i / 100) for i in range(7)]
+    write_page(tmp_path / "p.html", traces[:1], title="", lead="", facts={})  # what the first drawing prepares
+    start = time.process_time()
+    write_page(tmp_path / "p.html", traces, title="", lead="", facts={})
+    assert time.process_time() - start < 2.0
+
+
 def rows_of(path):
     """The cells of a page's tables, and those that are marked as best."""
     text = path.read_text()
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)]
     cells = [[re.sub(r"<.*?>", "", cell) for cell in row] for row in rows]
-    return cells, re.findall(r"<td class=best>(.*?)</td>", text)
+    return cells, re.findall(r"<td class=best[^>]*>(.*?)</td>", text)
 
 
 def test_the_best_comes_first_and_is_marked_whichever_way_is_better(tmp_path):

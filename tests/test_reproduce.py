@@ -5,6 +5,9 @@ import json
 import math
 import os
 import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from kernelstream import ALGORITHMS
 from kernelstream.cli import app
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.papers import ItemError, find, items, names
+from kernelstream.papers.claims import check_claim
 from kernelstream.papers.items import DataSet, Item, Published
 from kernelstream.papers.pages import comma_separated, markdown, write_page, write_result
 from kernelstream.papers.results import (
@@ -25,7 +29,6 @@ from kernelstream.papers.results import (
     UNPUBLISHED,
     Cell,
     Result,
-    check_claim,
     counted,
     judge,
     verdict,
@@ -65,7 +68,7 @@ def test_an_item_says_all_that_running_it_needs(path):
             continue
         assert entrant.algorithm in ALGORITHMS
         for data in item.data:
-            if data.absent is None:
+            if data.absent is None and entrant.label not in data.without:
                 assert data.task in spec_from(entrant.algorithm, item.settings_of(entrant, data)).tasks
     for data in item.data:
         assert item.kind != "table" or set(data.set) <= {"all", *(entrant.label for entrant in item.entrants)}
@@ -74,7 +77,8 @@ def test_an_item_says_all_that_running_it_needs(path):
     if item.kind == "table":
         assert item.published and item.settings_source
         shown = {(data.label, entrant.label) for data in item.data for entrant in item.entrants}
-        assert set(item.published) <= shown and set(item.explained) <= set(item.published)
+        assert set(item.published) <= shown
+        assert set(item.explained) <= set(item.published) and set(item.seen) <= set(item.published)
         for cell in item.published.values():
             assert cell.value is None or (math.isfinite(cell.value) and (cell.sd is None or cell.sd >= 0))
 
@@ -89,6 +93,10 @@ def test_the_claims_of_a_paper_are_about_its_tables(paper):
         named = {*claim.get("better", ()), *claim.get("than", ())}
         for pair in (claim.get(kind) for kind in ("near", "smaller", "faster")):
             named |= {pair["left"], pair["right"]} if pair else set()
+        if "trend" in claim:
+            assert item.kind == "sweep" and set(claim["trend"]) == {"learners", "of", "goes"}
+            assert claim["trend"]["of"] in ("metric", "seconds", "size") and claim["trend"]["goes"] in ("up", "down")
+            named |= set(claim["trend"]["learners"])
         assert named and named <= labels, claim["text"]
 
 
@@ -123,14 +131,16 @@ def test_a_file_that_cannot_be_is_refused(tmp_path, monkeypatch):
     ("mean", "sd", "published", "word"),
     [
         (30.0, 0.1, Published(31.0, 0.1), AGREES),  # 3.3 %
+        (32.0, 0.1, Published(31.0, 0.1), AGREES),
         (25.0, 0.1, Published(31.0, 0.1), BETTER),
+        (25.0, 1.5, Published(31.0, 1.5), AGREES),  # 2.8 combined deviations below
         (35.0, 0.1, Published(31.0, 0.1), DIFFERS),
         (35.0, 1.0, Published(31.0, 1.0), AGREES),  # 2.8 combined deviations
         (35.0, 0.0, Published(31.0), DIFFERS),
         (math.inf, 0.0, Published(31.0), DIFFERS),
     ],
 )
-def test_a_cell_agrees_within_deviations_or_five_percent_or_if_it_is_better(mean, sd, published, word):
+def test_a_cell_agrees_within_deviations_or_five_percent_on_either_side(mean, sd, published, word):
     assert judge(mean, sd, published) == word
 
 
@@ -178,6 +188,8 @@ IVM = [5.0]
 RBP = [8.0, 1.0]
 [explained.cancer]
 FOGD = "the toy's number is made up"
+[seen.cancer]
+FOGD = "its features were counted twice"
 """
 
 
@@ -194,6 +206,7 @@ def toy(tmp_path, monkeypatch) -> Item:
     (folder / "toy" / "figure-2.toml").write_text(sweep)
     claim = '[[claim]]\ntext = "{}"\ntable = "table-1"\nbetter = ["{}"]\nthan = ["{}"]\n'
     claims = claim.format("features win", "FOGD", "RBP") + claim.format("points win", "RBP", "FOGD")
+    claims += 'reason = "RBP forgets"\n'
     claims += '[[claim]]\ntext = "small"\ntable = "table-1"\nsmaller = {left = "RBP", right = "FOGD", times = 2}\n'
     (folder / "toy" / "claims.toml").write_text(claims)
     monkeypatch.setattr(items, "FOLDER", folder)
@@ -216,15 +229,18 @@ def test_a_table_is_run_judged_and_written(toy, tmp_path):
         ("cancer", "Wild"): UNPUBLISHED,
         ("cancer", "SGD"): UNPUBLISHED,
         ("cancer", "IVM"): NOT_RUN,
-        **{("lost", name): NO_DATA for name in ("RBP", "FOGD", "Wild", "SGD")},
-        ("lost", "IVM"): NOT_RUN,
+        ("lost", "RBP"): NO_DATA,
+        **{("lost", name): UNPUBLISHED for name in ("FOGD", "Wild", "SGD", "IVM")},
     }
     assert math.isinf(result.cell("cancer", "Wild").mean)  # it diverged, and the others went on
     assert sum(counted(toy, result).values()) == 10
     assert check_claim(toy, result, items.claims("toy")[0])[0] is True
     assert check_claim(toy, result, items.claims("toy")[1])[0] is False
     assert check_claim(toy, result, items.claims("toy")[2])[0] is True
+    seen = counted(toy, result, seen=True)
+    assert sum(seen.values()) == seen[DIFFERS] == 1
     text = markdown(toy, result)
+    assert "**no** †" in text and "- † FOGD: its features were counted twice." in text
     for expected in ("nobody has one (5.00)", "it was never published", "the toy's number is made up", "diverged"):
         assert expected in text
     line = next(line for line in text.splitlines() if line.startswith("| RBP"))
@@ -237,8 +253,87 @@ def test_a_table_is_run_judged_and_written(toy, tmp_path):
     assert (tmp_path / "again.json").read_text() == written[0].read_text()
     assert [cell.mean for cell in again.cells if cell.values] == [cell.mean for cell in result.cells if cell.values]
     page = write_page(tmp_path / "out").read_text()
-    assert "features win | table-1 | yes" in page and "points win | table-1 | **no**" in page
+    agree, better = (words["cancer", "RBP"] == word for word in (AGREES, BETTER))
+    assert f"Of 2 published cells that were run **{agree:d} agree ({50 * agree:.1f} %)**" in page
+    assert f"{better:d} are better, which is no agreement" in page
+    assert "0 of those that agree, 0 of the better, 1 of the worse" in page
+    assert "1 published cells have no data here" in page and "1 are of methods that were not run" in page
+    assert (
+        "features win | table-1 | yes" in page
+        and "points win | table-1 | **no** | 0 of 1 data sets; not on cancer. RBP forgets |" in page
+    )
     assert "Not run so far: toy/figure-1, toy/figure-2." in page
+
+
+def test_a_cell_that_stands_in_two_papers_counts_once(toy, tmp_path):
+    (items.FOLDER / "later").mkdir()
+    (items.FOLDER / "later" / "table-1.toml").write_text('stands_in = "toy/table-1"\n' + TOY)
+    later = find("later/table-1")
+    result = run_item(toy, runs=1, jobs=1)
+    assert sum(counted(toy, result)[word] for word in (AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN)) == 4
+    assert set(counted(later, result).values()) == {0, 6}  # the six that have no published number
+    assert "0 of 0 cells agree, 0 are better, 0 worse; 2 more stand in toy/table-1 too" in markdown(later, result)
+
+
+def test_what_is_stored_is_judged_without_a_run(toy, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    write_result(out, toy, run_item(toy, runs=1, jobs=1))
+    (items.FOLDER / "toy" / "table-1.toml").write_text(TOY.replace("FOGD = [1.0, 0.1]", "FOGD = [1.0, 99.0]"))
+    monkeypatch.setattr("kernelstream.papers.trials.run_item", None)
+    answer = CliRunner().invoke(app, ["reproduce", "all", "--stored", "--out", str(out)])
+    assert answer.exit_code == 0, answer.output
+    line = next(line for line in (tmp_path / "out.md").read_text().splitlines() if line.startswith("| FOGD"))
+    assert "± 99.00) | yes †" in line
+
+
+def test_a_cell_of_which_means_alone_were_kept_is_judged_by_them(toy, tmp_path):
+    item = replace(toy, published={("cancer", "RBP"): Published(8.0, 1.0)})
+    kept = Cell("cancer", "RBP", kept={"mean": 9.0, "sd": 0.5, "seconds": 0.25, "risk": 0.3}, size=20)
+    result = Result("toy/table-1", 5, 1.0, [kept])
+    result.save(tmp_path / "kept.json")
+    (again,) = Result.load(tmp_path / "kept.json").cells
+    assert again == kept and again.ran and verdict(item, again) == AGREES
+    assert (again.mean, again.sd, again.mean_seconds, again.mean_risk) == (9.0, 0.5, 0.25, 0.3)
+    assert "9.00 ± 0.50 (8.00 ± 1.00) | yes | 0.25" in markdown(item, result)
+    # By deviations alone, and not averaged as its paper does.
+    assert counted(item, result)[AGREES] == 1 and counted(item, result, deviations=False)[DIFFERS] == 1
+    assert "RBP: after the last row, kept from an earlier run" in markdown(
+        replace(item, averaged={"RBP": 0.05}), result
+    )
+
+
+def test_the_end_of_a_run_is_averaged_where_the_paper_averages(toy):
+    text = TOY.replace("runs = 3", "runs = 3\naveraged = {RBP = 0.5}").replace(
+        '"standard"', '"standard"\ntest = "breast-cancer"'
+    )
+    (items.FOLDER / "toy" / "table-1.toml").write_text(text)
+    item, plain = find("toy/table-1"), toy
+    mean, last = (run_item(one, runs=1, jobs=1).cell("cancer", "RBP") for one in (item, replace(item, averaged={})))
+    assert mean.size == last.size == 20 and mean.mean != last.mean
+    # Eleven places of the last half, the end among them: a mean of mistakes on all rows moves in elevenths of a row.
+    assert math.isclose(mean.mean * 11 * 569 / 100, round(mean.mean * 11 * 569 / 100), abs_tol=1e-6)
+    assert not math.isclose(mean.mean * 569 / 100, round(mean.mean * 569 / 100), abs_tol=1e-6)
+    assert plain.averaged == {}
+
+
+@pytest.mark.parametrize("path", [path for path in EVERY if find(path).stands_in])
+def test_cells_that_stand_in_two_papers_have_the_same_number_in_both(path):
+    """But for digits that one of them does not print."""
+    item, there = find(path), find(find(path).stands_in)
+    both = set(item.published) & set(there.published)
+    assert both
+    for cell in both:
+        here, other = item.published[cell].value, there.published[cell].value
+        assert abs(here - other) <= (0.001 if here != round(here, 2) else 0.01), cell
+
+
+def test_no_row_carries_the_name_of_another_algorithm():
+    """NPBSGD that never grows is BSGD by projection."""
+    for path in EVERY:
+        item = find(path)
+        for entrant, data in itertools.product(item.entrants, item.data):
+            if entrant.algorithm == "npbsgd":
+                assert spec_from("npbsgd", item.settings_of(entrant, data)).growth > 0, path
 
 
 @pytest.mark.parametrize(("name", "n_cells"), [("figure-1", 9), ("figure-2", 3)])
@@ -248,6 +343,15 @@ def test_figures_are_drawn_from_the_same_cells(toy, tmp_path, name, n_cells):
     assert len(result.cells) == n_cells
     assert write_result(tmp_path, item, result)[-1].suffix == ".png"
     if name == "figure-2":
+        trend = {"learners": ["RBP"], "of": "size", "goes": "up"}
+        assert check_claim(item, result, {"trend": trend}) == (True, "1 of 1 data sets")
+        assert check_claim(item, result, {"trend": trend | {"goes": "down"}})[0] is False
+        assert check_claim(item, result, {"better": ["RBP"], "than": ["RBP"]})[0] is False
+        at = [
+            check_claim(item, result, {"better": ["RBP"], "than": ["RBP"], "at": at})[0] for at in ((0.5, 1), (1, 0.5))
+        ]
+        assert at == [False, True] or at == [True, False]
+        assert check_claim(item, result, {"trend": trend | {"learners": ["FOGD"]}})[0] is None
         assert [cell.size for cell in result.cells if cell.values] == [20, 40]
     else:
         curve = result.cell("cancer", "RBP").curve
@@ -260,6 +364,26 @@ def test_another_cut_of_the_data_is_refused(toy):
         load(DataSet("cancer", "breast-cancer", rows=600))
 
 
+# What stands in docs/.
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_the_page_is_what_the_command_writes_of_the_results_that_are_kept(tmp_path):
+    copy = tmp_path / "reproduction"
+    shutil.copytree(DOCS / "reproduction", copy)
+    assert write_page(copy).read_text() == (DOCS / "reproduction.md").read_text()
+
+
+def test_every_cell_that_does_not_agree_says_why():
+    for path in EVERY:
+        item, result = find(path), Result.load(DOCS / "reproduction" / f"{path.replace('/', '-')}.json")
+        for cell in result.cells:
+            if item.kind == "table" and verdict(item, cell) in (BETTER, DIFFERS):
+                elsewhere = find(item.stands_in).explained if item.stands_in else {}
+                assert (cell.data, cell.learner) in item.explained | elsewhere, (path, cell.data, cell.learner)
+
+
 # The command.
 
 
@@ -269,7 +393,9 @@ def test_the_list_shows_what_is_at_hand(toy):
     assert CliRunner().invoke(app, ["reproduce", "nothing"]).exit_code == 2
 
 
-def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(data_directory, tmp_path, monkeypatch):
+def test_the_quick_form_agrees_in_seven_of_eight_cells_in_less_than_three_minutes(
+    data_directory, tmp_path, monkeypatch
+):
     monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
     start = os.times()
     answer = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--runs", "2", "--out", str(tmp_path)])
@@ -282,8 +408,10 @@ def test_the_quick_form_agrees_in_nine_of_ten_cells_in_less_than_three_minutes(d
             counts = counted(find(path), Result.load(file))
             totals = {word: n + counts[word] for word, n in totals.items()}
             assert json.loads(file.read_text())["path"] == path
-    agree = totals[AGREES] + totals[BETTER]
-    assert agree >= 0.9 * (agree + totals[DIFFERS]) and agree > 50
+    # On either side: better ones do not agree, and are no more than a tenth; worse ones one in twenty.
+    judged = sum(totals.values())
+    assert totals[AGREES] >= 7 / 8 * judged and totals[AGREES] > 100
+    assert totals[BETTER] <= 0.1 * judged and totals[DIFFERS] <= 0.05 * judged
 
 
 def test_every_item_states_the_sizes_of_its_learners():
@@ -294,7 +422,7 @@ def test_every_item_states_the_sizes_of_its_learners():
             spec = ALGORITHMS.get(entrant.algorithm)
             given = {setting.partition("=")[0] for setting in item.settings_of(entrant, data)} | {item.parameter}
             for size in ("budget", "n_components"):
-                if getattr(spec, size, None) is not None and not data.absent:
+                if getattr(spec, size, None) is not None and not data.absent and entrant.label not in data.without:
                     swept += item.parameter == size
                     assert size in given, f"{path}: {entrant.label} on {data.label} has no {size}"
     assert swept

@@ -23,8 +23,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, compare, tune, predict, inspect, export, serve, convert, datasets, reproduce, algorithms, demo):
+for command in (run, compare, tune, predict, inspect, export, serve, convert, reproduce, algorithms, demo):
     app.command()(command)
+app.add_typer(datasets, name="datasets")
 app.add_typer(token, name="token")
 
 

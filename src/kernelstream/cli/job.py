@@ -13,8 +13,10 @@ from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import Model, OwnModel
-from ..evaluate.run import Run, Trace, every_rows, follow
+from ..evaluate.naive import by_labels, naive
+from ..evaluate.run import Run, Trace, every_rows, follow, prequential
 from ..learner import Learner, OnlineLearner
+from ..metrics import Metric, default_metrics
 from ..report.drifts import in_words
 from ..report.inside import inside
 from ..report.live import ProgressLine
@@ -116,6 +118,7 @@ class Job:
                 )
                 for model in self.models
             ]
+            beside = [] if resumed is not None else self._naive_runs(source)
             if resumed is not None and kept is not None:
                 runs[0].restore(resumed.state)
                 say(self._console, f"resumed after {runs[0].rows:,} rows from {kept.path}")
@@ -132,12 +135,12 @@ class Job:
                     told[trace.algorithm] = len(trace.drifts)
 
             try:
-                follow(runs, source, on_block=learned)
+                follow(runs, source, on_block=learned, beside=beside)
             finally:
                 if self._interrupts.seen:
                     self._keep(kept, runs[0])
             self._keep(kept, runs[0])
-        return self._outcome(self._line.traces)
+        return self._outcome(self._line.traces, naive=[run.trace for run in beside])
 
     def spread(self, kept: Kept | None = None) -> Outcome:
         """One pass, learned by several workers of Ray."""
@@ -182,7 +185,9 @@ class Job:
             metrics = self.request.judges(model.task)
             on_block = self._line.learning(source)
             holdout(model, source, judged, metrics=metrics, passes=passes, on_block=on_block)
-        return self._outcome(self._line.traces, test=test, passes=passes)
+            again = self.file.restartable
+            beside = [holdout(one, source, judged, metrics=by) for one, by in self._naive(in_order=False) if again]
+        return self._outcome(self._line.traces, test=test, passes=passes, naive=beside)
 
     def repeat(self) -> Outcome:
         """Every learner over many row orders."""
@@ -208,7 +213,11 @@ class Job:
 
             with all_over(request.ray):
                 repeated(each, orders, jobs=request.jobs, on_run=finished)
-        return self._outcome(traces)
+            rows = Shuffled(self.file, orders[0])
+            beside = [
+                prequential(one, rows, metrics=by, delay=request.delay) for one, by in self._naive(in_order=False)
+            ]
+        return self._outcome(traces, naive=beside)
 
     def save(self, path: Path | None, outcome: Outcome) -> None:
         """Write the model, if it has learned anything, with what came of it."""
@@ -235,6 +244,18 @@ class Job:
             for name, spec in request.specs(found.task.name).items()
         ]
         return found.checked(rows, growing=not any(knows_its_classes(model) for model in self.models))
+
+    def _naive(self, *, in_order: bool) -> list[tuple[Model, list[Metric]]]:
+        """What a page shows beside the learners, each with what it can be judged by."""
+        if self.request.report is None or self._found is None:
+            return []
+        task = self._found.task
+        by = by_labels(self.request.judges(task) or default_metrics(task.name))
+        return [(model, by) for model in naive(task, in_order=in_order)] if by else []
+
+    def _naive_runs(self, source: Source) -> list[Run]:
+        in_order = not self.request.shuffle
+        return [Run(one, source, metrics=by, delay=self.request.delay) for one, by in self._naive(in_order=in_order)]
 
     def _keep(self, kept: Kept | None, run: Run) -> None:
         if kept is not None and self._found is not None and isinstance(run.model, OwnModel):

@@ -20,6 +20,7 @@ from ..report import words
 from ..report.crew import crew_notes
 from ..report.drifts import summary
 from ..report.inside import Inside, in_words
+from ..report.machine import machine
 from ..report.tables import csv_table, markdown_table, run_table, traces_table
 from ..sources.servers import shown
 from ..sources.survey import Survey
@@ -37,6 +38,7 @@ class Outcome:
     found: None when it was interrupted before it was known. looking_ahead_seconds: None when a run was resumed.
     test, passes: the rows it was judged by instead of its own, after how many passes.
     saved: where the model is. insides: what is in the models, by their names. crew: what several workers did.
+    naive: what is reached without looking at a row, where a page shows it.
     """
 
     source: str
@@ -51,6 +53,7 @@ class Outcome:
     saved: Path | None = None
     insides: dict[str, Inside] = field(default_factory=dict)
     crew: Result | None = None
+    naive: Sequence[Trace] = ()
 
     @property
     def learners(self) -> list[str]:
@@ -138,15 +141,21 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
     facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
     facts |= {"drift": f"{', '.join(request.drift)}; then {request.on_drift}"} if request.drift else {}
-    facts["made with"] = (
-        f"kernelstream {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    )
+    facts["made with"] = f"kernelstream {__version__}, Python {platform.python_version()}"
+    facts["machine"] = machine()
     lead = "Every row was predicted before it was learned from."
     if outcome.test is not None:
         lead = f"Learned from {request.data}, judged by {outcome.test}."
     title = f"{names[0] if len(names) == 1 else f'{len(names)} learners'} on {outcome.source}"
     write_page(
-        path, outcome.traces, title=title, lead=lead, facts=facts, notes=outcome.notices, insides=outcome.insides
+        path,
+        outcome.traces,
+        title=title,
+        lead=lead,
+        facts=facts,
+        notes=outcome.notices,
+        insides=outcome.insides,
+        naive=outcome.naive,
     )
 
 

@@ -24,6 +24,7 @@ def reproduce(
     runs: Annotated[int | None, typer.Option(min=1, help="Row orders; the paper's number if not given.")] = None,
     jobs: o.Jobs = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small data sets only.")] = False,
+    stored: Annotated[bool, typer.Option("--stored", help="Judge what DIR holds from before; nothing is run.")] = False,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Where Markdown, CSV, PNG and JSON go; DIR.md gathers all.")
     ] = Path("reproduction"),
@@ -32,7 +33,7 @@ def reproduce(
     with o.errors_in_one_line():
         from ..papers import find, names
         from ..papers.items import ItemError, papers
-        from ..papers.pages import write_page, write_result
+        from ..papers.pages import stored_result, write_page, write_result
         from ..papers.results import counted
         from ..papers.trials import run_item
 
@@ -56,8 +57,14 @@ def reproduce(
                         shown = f"{name}  {data}  {trace.algorithm}  {last.metrics.get(trace.headline):.4g}"
                         console.print(shown, end="\r", soft_wrap=False, highlight=False)
 
-                result = run_item(one, runs=runs, jobs=jobs, on_run=told)
-                written = write_result(out, one, result)
+                if stored:
+                    before = stored_result(out, name)
+                    if before is None:
+                        continue
+                    result = before
+                else:
+                    result = run_item(one, runs=runs, jobs=jobs, on_run=told)
+                written = write_result(out, one, result, surfaces=not stored)
                 if one.kind == "table":
                     Console().print(_shown(one, result))
                 counts = {word: n for word, n in counted(one, result).items() if n}
@@ -89,7 +96,7 @@ def _listed() -> Table:
 
 def _shown(item: object, result: object) -> Table:
     from ..papers.items import Item, Published
-    from ..papers.pages import number_with_deviation
+    from ..papers.pages import number_with_deviation, shown_verdict
     from ..papers.results import Result, verdict
 
     assert isinstance(item, Item) and isinstance(result, Result)
@@ -103,7 +110,7 @@ def _shown(item: object, result: object) -> Table:
         published = item.published.get((cell.data, cell.learner), Published(None))
         here = cell.absent or number_with_deviation(Published(cell.mean, cell.sd))
         parameter = "" if cell.swept is None else f" {item.label}={cell.swept:g}"
-        seconds = f"{cell.mean_seconds:.3g}" if cell.seconds else ""
+        seconds = f"{cell.mean_seconds:.3g}" if cell.ran else ""
         printed = "" if published.seconds is None else f"{published.seconds:g}"
         size = f"{cell.size:,.0f}" if cell.size else ""
         table.add_row(
@@ -111,7 +118,7 @@ def _shown(item: object, result: object) -> Table:
             escape(cell.learner + parameter),
             escape(here),
             escape(number_with_deviation(published)),
-            verdict(item, cell),
+            shown_verdict(item, cell, verdict(item, cell)),
             seconds,
             printed,
             size,

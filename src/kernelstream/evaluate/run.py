@@ -239,11 +239,16 @@ def side_by_side(
 
 
 def follow(
-    runs: Sequence["Run"], source: Source, *, on_block: Callable[[list[Trace]], None] | None = None
+    runs: Sequence["Run"],
+    source: Source,
+    *,
+    on_block: Callable[[list[Trace]], None] | None = None,
+    beside: Sequence["Run"] = (),
 ) -> list[Trace]:
     """Take runs through a source to its end. Those that have learned rows before go on behind them.
 
-    One of several that diverges stops where it is, and its trace says so; the last one left raises.
+    One of several that diverges stops where it is, and its trace says so; the last one left raises. `beside` are runs
+    that come along: nobody is told of them, and they cannot diverge.
     """
     clock = _Clock()
     for run in runs:
@@ -262,11 +267,13 @@ def follow(
                     raise
                 run.trace.stopped = str(error)
                 going.remove(run)
+        for run in beside:
+            run.take(X, y, row)
         row += len(y)
         source.forget_before(min((run.rows - run.behind for run in going), default=row))
         if on_block is not None:
             on_block(traces)
-    for run in going:
+    for run in (*going, *beside):
         run.finish(row)
     return traces
 

@@ -59,7 +59,7 @@ def _data(result: Result) -> dict[str, list[Cell]]:
     """The cells that were run, a data set at a time."""
     found: dict[str, list[Cell]] = {}
     for cell in result.cells:
-        if cell.values and math.isfinite(cell.mean):
+        if cell.ran and math.isfinite(cell.mean):
             found.setdefault(cell.data, []).append(cell)
     return found
 

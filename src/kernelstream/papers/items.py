@@ -13,9 +13,11 @@ ALL = "all"
 
 _HEAD = {
     "title", "kind", "protocol", "metric", "risk", "percent", "runs", "settings", "learners", "data", "published",
-    "explained", "budget_of_time", "like", "only_data", "only_learners", "y", "parameter", "values", "label",
-    "scale_of", "checkpoints",
+    "explained", "seen", "stands_in", "budget_of_time", "like", "only_data", "only_learners", "y", "parameter",
+    "values", "label",
+    "scale_of", "checkpoints", "averaged",
 }  # fmt: skip
+_OF_ITS_CELLS = ("published", "explained", "seen", "stands_in")
 
 
 class ItemError(ValueError):
@@ -63,6 +65,7 @@ class DataSet:
     tuned_rows: int = 0
     quick: bool = False
     absent: str | None = None
+    without: tuple[str, ...] = ()  # learners that have no settings here, as the data was not at hand
     set: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -85,6 +88,8 @@ class Item:
     data: tuple[DataSet, ...] = ()
     published: dict[tuple[str, str], Published] = field(default_factory=dict)
     explained: dict[tuple[str, str], str] = field(default_factory=dict)
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)  # what was chosen after a cell had been seen
+    stands_in: str = ""  # the table of another paper that has some of these cells, and counts them
     budget_of_time: str = ""
     y: tuple[str, ...] = ("metric", "seconds")
     parameter: str = ""
@@ -92,6 +97,7 @@ class Item:
     label: str = ""
     scale_of: dict[str, float] = field(default_factory=dict)
     checkpoints: tuple[int, ...] = ()
+    averaged: dict[str, float] = field(default_factory=dict)  # by learner: over which last share of its rows
 
     @property
     def path(self) -> str:
@@ -161,7 +167,7 @@ def _item(paper: str, name: str, raw: dict[str, Any], file: Path) -> Item:
         raise ItemError(f"{file} has unknown keys {', '.join(sorted(unknown))}")
     if "like" in raw:
         like = _read(FOLDER / paper / f"{raw['like']}.toml")
-        raw = {**{k: v for k, v in like.items() if k not in ("published", "explained")}, **raw}
+        raw = {**{k: v for k, v in like.items() if k not in _OF_ITS_CELLS}, **raw}
     for key, allowed in (("kind", KINDS), ("protocol", PROTOCOLS)):
         if raw.get(key, allowed[0]) not in allowed:
             raise ItemError(f"{file} has {key} {raw[key]!r}; it must be one of {', '.join(allowed)}")
@@ -190,23 +196,29 @@ def _item(paper: str, name: str, raw: dict[str, Any], file: Path) -> Item:
         data=tuple(data),
         published=published,
         explained=dict(_cells(raw, "explained", labels, file)),
+        seen=dict(_cells(raw, "seen", labels, file)),
+        stands_in=raw.get("stands_in", ""),
         y=tuple(raw.get("y", ("metric", "seconds"))),
         parameter=raw.get("parameter", ""),
         values=tuple(raw.get("values", ())),
         label=raw.get("label", raw.get("parameter", "")),
         scale_of=raw.get("scale_of", {}),
         checkpoints=tuple(raw.get("checkpoints", ())),
+        averaged=raw.get("averaged", {}),
     )
 
 
 def _cells(
     raw: dict[str, Any], key: str, labels: tuple[set[str], set[str]], file: Path
 ) -> Iterator[tuple[tuple[str, str], Any]]:
+    """What an item says of single cells; `all` are those of a data set that have a published number."""
     for data, cells in raw.get(key, {}).items():
         for entrant, cell in cells.items():
-            if data not in labels[1] or entrant not in labels[0]:
-                raise ItemError(f"{file}: {key} has {data} / {entrant}, which is not among its data and learners")
-            yield (data, entrant), cell
+            printed = raw.get("published", {}).get(data, {})
+            for label in printed if entrant == ALL else (entrant,):
+                if data not in labels[1] or label not in labels[0]:
+                    raise ItemError(f"{file}: {key} has {data} / {label}, which is not among its data and learners")
+                yield (data, label), cell
 
 
 def _entrant(label: str, given: dict[str, Any], file: Path) -> Entrant:
@@ -223,4 +235,5 @@ def _data_set(label: str, given: dict[str, Any], file: Path) -> DataSet:
     if "source" not in given and "absent" not in given:
         raise ItemError(f"{file}: data {label} needs a source, or says why it is absent")
     sets = {name: tuple(settings) for name, settings in given.get("set", {}).items()}
-    return DataSet(label, **{k: v for k, v in given.items() if k != "set"}, set=sets)
+    plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k != "set"}
+    return DataSet(label, **plain, set=sets)

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import disk
-from .items import Item, Published
+from .items import Item, Published, find
 
 DEVIATIONS, RELATIVE = 3.0, 0.05
 AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED = (
@@ -21,6 +20,8 @@ AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED = (
     "not run",
     "not published",
 )
+VERDICTS = (AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED)
+JUDGED = (AGREES, BETTER, DIFFERS)
 
 
 @dataclass
@@ -37,22 +38,32 @@ class Cell:
     swept: float | None = None
     curve: list[dict[str, float]] = field(default_factory=list)  # rows, metric, seconds, size, and risk where there is
     absent: str | None = None
+    kept: dict[str, float] = field(default_factory=dict)  # of runs whose values were not: mean, sd, seconds, risk
+
+    @property
+    def ran(self) -> bool:
+        return bool(self.values or self.kept)
 
     @property
     def mean(self) -> float:
-        return float(np.mean(self.values)) if self.values else math.nan
+        return self._mean("mean", self.values)
 
     @property
     def sd(self) -> float:
-        return float(np.std(self.values)) if self.values and math.isfinite(self.mean) else math.nan
+        if not math.isfinite(self.mean):
+            return math.nan
+        return float(np.std(self.values)) if self.values else self.kept["sd"]
 
     @property
     def mean_risk(self) -> float:
-        return float(np.mean(self.risks)) if self.risks else math.nan
+        return self._mean("risk", self.risks)
 
     @property
     def mean_seconds(self) -> float:
-        return float(np.mean(self.seconds)) if self.seconds else math.nan
+        return self._mean("seconds", self.seconds)
+
+    def _mean(self, name: str, values: list[float]) -> float:
+        return float(np.mean(values)) if values else self.kept.get(name, math.nan)
 
 
 @dataclass
@@ -68,12 +79,15 @@ class Result:
         return next((c for c in self.cells if (c.data, c.learner) == (data, learner)), None)
 
     def save(self, path: Path) -> None:
-        """Write JSON; a run that diverged has no value in it."""
+        """Write JSON, a line a cell; a run that diverged has no value in it."""
         written = asdict(self)
         for cell in written["cells"]:
             for name in ("values", "seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
-        disk.write_text(path, json.dumps(written, indent=1, allow_nan=False))
+            cell["kept"] = {name: number for name, number in cell["kept"].items() if math.isfinite(number)}
+        lines = ",\n".join(json.dumps(cell, allow_nan=False) for cell in written.pop("cells"))
+        head = json.dumps(written, allow_nan=False)
+        disk.write_text(path, f'{head[:-1]}, "cells": [\n{lines}\n]}}\n')
 
     @classmethod
     def load(cls, path: Path) -> "Result":
@@ -85,27 +99,27 @@ class Result:
         return cls(**raw, cells=cells)
 
 
-def verdict(item: Item, cell: Cell) -> str:
-    """How a cell stands to the published one."""
+def verdict(item: Item, cell: Cell, *, deviations: bool = True) -> str:
+    """How a cell stands to the published one; without `deviations`, by the 5 % alone."""
     published = item.published.get((cell.data, cell.learner))
-    if cell.absent is not None:
-        return NO_DATA if _data_is_absent(item, cell) else NOT_RUN
     if published is None or published.value is None:
         return UNPUBLISHED
+    if cell.absent is not None:
+        return NO_DATA if _data_is_absent(item, cell) else NOT_RUN
+    sd, published = (cell.sd, published) if deviations else (0.0, published._replace(sd=None))
     if item.larger_is_better:  # judged by its errors: 5 % of an accuracy would forgive too much
         whole = 100.0 if item.percent else 1.0
-        return judge(whole - cell.mean, cell.sd, published._replace(value=whole - published.value))
-    return judge(cell.mean, cell.sd, published)
+        return judge(whole - cell.mean, sd, published._replace(value=whole - (published.value or 0.0)))
+    return judge(cell.mean, sd, published)
 
 
 def judge(mean: float, sd: float, published: Published) -> str:
-    """An error: better; within three combined standard deviations or 5 %; or neither."""
+    """An error agrees within three combined deviations or 5 %, on either side; else it is better, or differs."""
     assert published.value is not None
     gap = mean - published.value
     if not math.isfinite(gap):
         return DIFFERS
-    deviation = math.hypot(sd, published.sd or 0.0)
-    if abs(gap) <= max(DEVIATIONS * deviation, RELATIVE * abs(published.value)):
+    if abs(gap) <= max(DEVIATIONS * math.hypot(sd, published.sd or 0.0), RELATIVE * abs(published.value)):
         return AGREES
     return BETTER if gap < 0 else DIFFERS
 
@@ -115,64 +129,20 @@ def _data_is_absent(item: Item, cell: Cell) -> bool:
     return entrant is None or entrant.absent is None
 
 
-def counted(item: Item, result: Result) -> dict[str, int]:
-    """How many cells of a table got each verdict; a figure has none."""
-    verdicts = [verdict(item, cell) for cell in result.cells] if item.kind == "table" else []
-    return {word: verdicts.count(word) for word in (AGREES, BETTER, DIFFERS, NO_DATA, NOT_RUN, UNPUBLISHED)}
+def stands_elsewhere(item: Item, cell: Cell) -> bool:
+    """Whether another paper's table has the same cell, which is counted there."""
+    return bool(item.stands_in) and (cell.data, cell.learner) in find(item.stands_in).published
 
 
-def check_claim(item: Item, result: Result, claim: dict[str, Any]) -> tuple[bool | None, str]:
-    """Whether a claim holds by our means (None: nothing to judge by), and on which data."""
-    holds: dict[str, bool] = {}
-    for data in dict.fromkeys(cell.data for cell in result.cells):
-        tests = [
-            *_ahead(item, result, data, claim),
-            *_near(result, data, claim),
-            *_smaller(result, data, claim),
-            *_faster(result, data, claim),
-        ]
-        if tests:
-            holds[data] = all(tests)
-    if not holds:
-        return None, "no data"
-    share = sum(holds.values()) / len(holds)
-    failed = [data for data, held in holds.items() if not held]
-    where = f"{sum(holds.values())} of {len(holds)} data sets" + (f"; not on {', '.join(failed)}" if failed else "")
-    return share >= claim.get("share", 1.0), where
+def counted(item: Item, result: Result, *, seen: bool = False, deviations: bool = True) -> dict[str, int]:
+    """How many cells of a table got each verdict; a figure has none.
 
-
-def _means(result: Result, data: str, learners: Sequence[str]) -> list[float]:
-    cells = [result.cell(data, learner) for learner in learners]
-    return [cell.mean for cell in cells if cell is not None and cell.values]
-
-
-def _ahead(item: Item, result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
-    if "better" not in claim:
-        return []
-    left, right = (_means(result, data, claim[side]) for side in ("better", "than"))
-    if not left or not right:
-        return []
-    return [max(left) > max(right) if item.larger_is_better else min(left) < min(right)]
-
-
-def _near(result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
-    pair = claim.get("near")
-    values = [] if pair is None else _means(result, data, [pair["left"]]) + _means(result, data, [pair["right"]])
-    return [abs(values[0] - values[1]) <= pair["within"]] if pair is not None and len(values) == 2 else []
-
-
-def _smaller(result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
-    return _ratio(result, data, claim.get("smaller"), lambda cell: cell.size)
-
-
-def _faster(result: Result, data: str, claim: dict[str, Any]) -> list[bool]:
-    return _ratio(result, data, claim.get("faster"), lambda cell: cell.mean_seconds)
-
-
-def _ratio(result: Result, data: str, pair: dict[str, Any] | None, of: Any) -> list[bool]:
-    if pair is None:
-        return []
-    left, right = (result.cell(data, pair[side]) for side in ("left", "right"))
-    if left is None or right is None or not left.values or not right.values:
-        return []
-    return [of(left) * pair.get("times", 1.0) <= of(right)]
+    A cell that stands in two papers counts once. With `seen` only those whose settings were chosen after a look at
+    them; without `deviations` by the 5 % alone.
+    """
+    verdicts = [
+        verdict(item, cell, deviations=deviations)
+        for cell in (result.cells if item.kind == "table" else [])
+        if not stands_elsewhere(item, cell) and (not seen or (cell.data, cell.learner) in item.seen)
+    ]
+    return {word: verdicts.count(word) for word in VERDICTS}

@@ -24,6 +24,8 @@ from .results import Cell, Result
 from .rows import Missing, Rows, load, orders
 
 CHUNKED = "rbfsampler-sgd"
+_UNTUNED = "not tuned: its rows were not at hand"
+_PLACES = 10  # of a mean over the last rows
 _ACCURACY, _MISTAKES = "accuracy", "mistake_rate"
 # What was run in this process: a figure shows the runs of its table.
 _done: dict[str, list[Trace]] = {}
@@ -77,7 +79,8 @@ def _column(
             yield Cell(data.label, entrant.label, absent=entrant.absent or str(missing))
         return
     for value in item.values or (None,):
-        own = [entrant for entrant in item.entrants if entrant.algorithm is not None]
+        untuned = set(data.without)
+        own = [one for one in item.entrants if one.algorithm is not None and one.label not in untuned]
         trials = [_trial(item, entrant, data, rows, value) for entrant in own]
         told = None if on_run is None else (lambda trace: on_run(data.label, trace))
         keys = [_key(data, trial, len(given)) for trial in trials]
@@ -88,8 +91,8 @@ def _column(
         batch = [one for one in item.entrants if one.baseline is not None and item.kind == "table"]
         baselines = _baseline_cells(item, batch, data, rows, given, jobs)
         for entrant in item.entrants:
-            if entrant.absent is not None:
-                yield Cell(data.label, entrant.label, absent=entrant.absent)
+            if entrant.absent is not None or entrant.label in untuned:
+                yield Cell(data.label, entrant.label, absent=entrant.absent or _UNTUNED)
             elif entrant.label in baselines:
                 yield baselines[entrant.label]
             elif entrant.label in found:
@@ -110,8 +113,16 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
         [METRICS[name]() for name in (item.risk, _metric(item)) if name],
         test=None if rows.test is None else ArraySource(*rows.test, name=f"{data.label} (test)"),
         passes=data.passes,
-        checkpoints=item.checkpoints if item.kind == "convergence" else (),
+        checkpoints=_checkpoints(item, entrant, len(rows.reported) * data.passes),
     )
+
+
+def _checkpoints(item: Item, entrant: Entrant, n: int) -> tuple[int, ...]:
+    """Where test rows are judged before the end: along a curve, or at places of the last rows, which are averaged."""
+    if item.kind == "convergence":
+        return item.checkpoints
+    share = item.averaged.get(entrant.label, 0.0)
+    return tuple(n - round(share * n * k / _PLACES) for k in range(_PLACES, -1, -1)) if share else ()
 
 
 def _swept(item: Item, algorithm: str, value: float) -> Iterator[str]:
@@ -137,7 +148,13 @@ def _shrunk(spec: Algorithm, n: int) -> Algorithm:
 
 def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trace], value: float | None) -> Cell:
     metric = _metric(item)
-    values = [_shown(item, trace.last.metrics[metric]) for trace in traces]
+    averaged = item.kind == "table" and entrant.label in item.averaged
+
+    def mean_of(name: str, trace: Trace) -> float:
+        judged = (trace.checkpoints if averaged else []) or [trace.last]  # one that diverged has no checkpoints
+        return float(np.mean([checkpoint.metrics[name] for checkpoint in judged]))
+
+    values = [_shown(item, mean_of(metric, trace)) for trace in traces]
     curve = _mean_curve(item, metric, traces) if item.kind == "convergence" else []
     parameters = traces[0].parameters
     return Cell(
@@ -146,7 +163,7 @@ def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trac
         values=values,
         seconds=[trace.last.seconds for trace in traces],
         size=float(np.mean([trace.last.size for trace in traces])),
-        risks=[trace.last.metrics[item.risk] for trace in traces] if item.risk else [],
+        risks=[mean_of(item.risk, trace) for trace in traces] if item.risk else [],
         settings=[f"{name}={setting}" for name, setting in parameters.items()],
         swept=value,
         curve=curve,

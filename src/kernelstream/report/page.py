@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from ..engine import disk
 from ..evaluate.run import Trace
@@ -12,17 +13,16 @@ from . import words
 from .drifts import summary
 from .inside import MOST, Inside
 from .plots import (
-    DARK,
     DASHES,
     LIGHT,
     NARROW,
     PROMINENT,
     WIDE,
-    Ink,
     course_svg,
     curve_svg,
     curve_title,
     features_svg,
+    in_the_dark,
     weights_svg,
 )
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Run, best, by_source, metric_names
@@ -33,6 +33,13 @@ _TALL = (4.9, 5.6)
 _BEFORE = "Every row was predicted before it was learned from."
 _COURSE = "Over all rows so far, and in windows of the newest rows, where a change of the data shows at once."
 _WINDOWS = "Over the newest rows only, so that a change of the data shows at once."
+
+_COLUMNS = (
+    "<b>size</b> counts the points that the model keeps, which are rows it has seen, or its features where it keeps no "
+    "rows; <b>memory</b> is that of its arrays. <b>rows/s</b> is of learning alone; reading and compiling stand beside "
+    "it."
+)
+_NAIVE = " The rows in italics are no learners: they look at the labels before a row, and not at the row."
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -45,6 +52,7 @@ _PAGE = """<!DOCTYPE html>
 </head>
 <body>
 <h1>{title}</h1>
+<p class="headline">{headline}</p>
 <p>{lead}</p>
 <dl class="facts">{facts}</dl>
 {notes}
@@ -67,27 +75,59 @@ def write_page(
     facts: dict[str, str],
     notes: Sequence[str] = (),
     insides: Mapping[str, Inside] | None = None,
+    naive: Sequence[Trace] = (),
 ) -> None:
     """Write the page. `lead` is a sentence or two under the title, `facts` say what was run, `notes` what to know,
-    `insides` what is in the models of algorithms.
+    `insides` what is in the models of algorithms, `naive` are runs of what looks at no row (`evaluate.naive`).
 
     Runs of one algorithm that differ in the seed only are shown as one, with mean and standard deviation.
     """
     groups = by_source(traces)
     if not groups:
         raise ValueError(f"none of the {len(traces)} runs has learned from a row; a page needs at least one that has.")
+    beside = by_source(naive)
     page = _PAGE.format(
         policy=_POLICY,
         title=escape(title),
         style=STYLE,
+        headline=escape(headline(groups, beside)),
         lead=escape(lead),
         facts=_definitions(facts),
         notes=_list("notes", [escape(note) for note in notes]),
         overview=_overview(groups) if len(groups) > 1 else "",
-        sections="\n".join(_section(source, group, insides or {}) for source, group in groups.items()),
+        sections="\n".join(
+            _section(source, group, insides or {}, beside.get(source, [])) for source, group in groups.items()
+        ),
         parameters="\n".join(_parameters(source, group, len(groups) > 1) for source, group in groups.items()),
     )
     disk.write_text(path, page)
+
+
+def headline(groups: Mapping[str, list[Run]], beside: Mapping[str, list[Run]]) -> str:
+    """What came out, in a sentence."""
+    if len(groups) > 1:
+        ends = (f"{group[0].label} on {source} ({_value(group[0], named=True)})" for source, group in groups.items())
+        return f"Best: {', '.join(ends)}."
+    ((source, group),) = groups.items()
+    first, n = group[0], len(group)
+    rows = words.count(first.over(lambda trace: float(trace.last.rows)).mean)
+    who = first.label if n == 1 else f"{first.label}, the best of {n} learners,"
+    said = f"{words.sentence(who)} ends with {_article(first)}{_value(first, named=True)} after {rows} rows of {source}"
+    others = [f"{run.label} has {_value(run)}" for run in beside.get(source, [])]
+    if n > 1:
+        others.append(f"{group[-1].label}, the last, has {_value(group[-1])}")
+    return f"{said}; {', '.join(others)}." if others else f"{said}."
+
+
+def _article(run: Run) -> str:
+    name = words.metric_name(run.trace.headline)
+    return "an " if name[:1] in "AEFHILMNORSX" or name[:1] in "aeiou" else "a "
+
+
+def _value(run: Run, *, named: bool = False) -> str:
+    name = run.trace.headline
+    value = words.metric_value(name, *run.headline)
+    return f"{words.metric_name(name)} of {value}" if named else value
 
 
 def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:
@@ -99,10 +139,32 @@ def _list(kind: str, items: Sequence[str]) -> str:
     return f'<ul class="{kind}">' + "".join(f"<li>{item}</li>" for item in items) + "</ul>" if items else ""
 
 
-def _table(caption: str, head: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """A table of HTML cells: a row is its header and its ``<td>`` elements."""
+class _Cell(NamedTuple):
+    """A cell of a table, as HTML."""
+
+    text: str
+    best: bool = False
+
+
+class _Row(NamedTuple):
+    first: str
+    cells: Sequence[_Cell]
+    kind: str = ""
+
+
+def _table(caption: str, head: Sequence[str], rows: Sequence[_Row]) -> str:
+    """A table of HTML cells. On a phone a row is a card, in which each cell says what it is."""
     top = "".join(f"<th scope=col>{name}</th>" for name in head)
-    body = "\n".join(f"<tr><th scope=row>{first}</th>{''.join(cells)}</tr>" for first, cells in rows)
+    names = [name.replace("<br>", ", ") for name in head[1:]]
+    lines = []
+    for row in rows:
+        cells = "".join(
+            f'<td{" class=best" if cell.best else ""} data-name="{name}">{cell.text}</td>'
+            for name, cell in zip(names, row.cells, strict=True)
+        )
+        kind = f" class={row.kind}" if row.kind else ""
+        lines.append(f"<tr{kind}><th scope=row>{row.first}</th>{cells}</tr>")
+    body = "\n".join(lines)
     return (
         f'<div class="scroll"><table><caption><span>{caption}</span></caption><thead><tr>{top}</tr></thead>\n'
         f"<tbody>{body}</tbody></table></div>"
@@ -122,16 +184,15 @@ def _overview(groups: dict[str, list[Run]]) -> str:
         for source, group in groups.items():
             run = found[source].get(label)
             name = group[0].trace.headline
-            cells.append(_metric_cell(name, run, group) if run is not None else f"<td>{words.DASH}</td>")
-        rows.append((_key(any_run) + escape(label), cells))
+            cells.append(_metric_cell(name, run, group) if run is not None else _Cell(words.DASH))
+        rows.append(_Row(_key(any_run) + escape(label), cells))
     table = _table(f"{_BEFORE} The best value on each data set is marked.", head, rows)
     return f'<h2>Results</h2><div class="overview">{table}</div>'
 
 
-def _section(source: str, group: list[Run], insides: Mapping[str, Inside]) -> str:
-    parts = [f"<h2>{escape(source)}</h2>", f"<p>{escape(_what_ran(group))}</p>", _results(group)]
-    if len(group) > 1:
-        parts.append(_list("legend", [_key(run) + escape(run.label) for run in group]))
+def _section(source: str, group: list[Run], insides: Mapping[str, Inside], beside: list[Run]) -> str:
+    parts = [f"<h2>{escape(source)}</h2>", f"<p>{escape(_what_ran(group))}</p>", _results(group, beside)]
+    parts.append(f'<p class="words">{_COLUMNS}{_NAIVE if beside else ""}</p>')
     for run in group:
         if run.trace.drifts:
             head, *lines = summary(run.trace.drifts)
@@ -151,18 +212,23 @@ def _what_ran(group: list[Run]) -> str:
     return f"{' and '.join(tasks)}, {counts} rows, seed{'s' if len(seeds) > 1 else ''} {shown}"
 
 
-def _results(group: list[Run]) -> str:
+def _results(group: list[Run], beside: list[Run]) -> str:
     names = metric_names(trace for run in group for trace in run.repeats)
     repeated = any(len(run.repeats) > 1 for run in group)
     head = ["learner", *(escape(words.metric_name(name)) for name in names)]
     head += [*(["runs"] if repeated else []), "rows/s", "learning", "reading", "compiling", "size", "memory"]
     rows = []
-    for run in group:
+    for rank, run in enumerate(group):
         cells = [_metric_cell(name, run, group) for name in names]
         if repeated:
-            cells.append(f"<td>{len(run.repeats)}</td>")
-        cells += [f"<td>{text}</td>" for text in _cost(run)]
-        rows.append((_key(run) + escape(run.label) if len(group) > 1 else escape(run.label), cells))
+            cells.append(_Cell(str(len(run.repeats))))
+        cells += [_Cell(text) for text in _cost(run)]
+        key = _key(run) if len(group) > 1 and rank < PROMINENT else ""
+        rows.append(_Row(key + escape(run.label), cells))
+    for run in beside:
+        cells = [_Cell(words.metric_value(name, *run.metric(name))) for name in names]
+        cells += [_Cell(words.DASH)] * (len(head) - 1 - len(cells))
+        rows.append(_Row(escape(run.label), cells, "naive"))
     caption = _BEFORE
     if len(group) > 1:
         caption += f" Sorted by {escape(words.metric_name(group[0].trace.headline))}; the best values are marked."
@@ -171,10 +237,10 @@ def _results(group: list[Run]) -> str:
     return _table(caption, head, rows)
 
 
-def _metric_cell(name: str, run: Run, group: list[Run]) -> str:
+def _metric_cell(name: str, run: Run, group: list[Run]) -> _Cell:
     value = run.metric(name)
     is_best = len(group) > 1 and value.mean == best(name, [other.metric(name).mean for other in group])
-    return f"<td{' class=best' if is_best else ''}>{words.metric_value(name, *value)}</td>"
+    return _Cell(words.metric_value(name, *value), is_best)
 
 
 def _cost(run: Run) -> tuple[str, ...]:
@@ -200,7 +266,7 @@ def _figures(source: str, group: list[Run]) -> str:
     def curve(x: str, y: str, about: str = "", size: tuple[float, float] = NARROW) -> str:
         title = curve_title(group, x, y)
         ends = "; ".join(f"{run.label} ends at {_end(run, x, y)}" for run in group)
-        return _figure(title, about, f"{source}: {title}. {ends}.", lambda ink, _: curve_svg(group, x, y, ink, size))
+        return _figure(title, about, f"{source}: {title}. {ends}.", lambda _: curve_svg(group, x, y, LIGHT, size))
 
     sized = any(run.trace.last.size > 0 for run in group)
     in_time = curve(SECONDS, METRIC, "Time spent learning; reading and compiling are not counted.")
@@ -212,10 +278,10 @@ def _figures(source: str, group: list[Run]) -> str:
     alt = f"{source}: {title}. " + "; ".join(
         f"{run.label} {words.metric_value(run.trace.headline, run.headline.mean)} in {_cost(run)[1]}" for run in group
     )
-    scatter = _figure(title, about, alt, lambda ink, size: scatter_svg(group, ink, size), narrow=_TALL)
+    scatter = _figure(title, about, alt, lambda size: scatter_svg(group, LIGHT, size), narrow=_TALL)
     so_far = "Over all rows so far."
     if len(group) > PROMINENT:
-        so_far += f" The {PROMINENT} best learners are drawn thicker."
+        so_far += f" The {PROMINENT} best learners have a name; the others are thin."
     return "\n".join([curve(ROWS, METRIC, so_far), *windowed, in_time, *size, scatter])
 
 
@@ -230,7 +296,7 @@ def _course(source: str, run: Run) -> str:
         title,
         about,
         alt,
-        lambda ink, size: course_svg(run, ink, size),
+        lambda size: course_svg(run, LIGHT, size),
         narrow=NARROW,
     )
 
@@ -244,7 +310,7 @@ def _inside(run: Run, shown: Inside) -> str:
         if rest > 0:
             about += f" {words.count(rest)} more have smaller ones."
         alt = f"{title}: {', '.join(f'{name} {100 * share:.1f} %' for name, share in features)}."
-        figures.append(_figure(title, about, alt, lambda ink, size: features_svg(features, ink, size), narrow=NARROW))
+        figures.append(_figure(title, about, alt, lambda size: features_svg(features, LIGHT, size), narrow=NARROW))
     if len(shown.moments):
         title, last = f"Weights of the parts of {run.label}", zip(shown.parts, shown.moments[-1, 1:], strict=True)
         about, alt = "How far each is trusted.", f"{title}. At the end {', '.join(f'{p} {w:.2f}' for p, w in last)}."
@@ -253,7 +319,7 @@ def _inside(run: Run, shown: Inside) -> str:
                 title,
                 about,
                 alt,
-                lambda ink, size: weights_svg(shown.moments, shown.parts, ink, size),
+                lambda size: weights_svg(shown.moments, shown.parts, LIGHT, size),
                 narrow=NARROW,
             )
         )
@@ -264,7 +330,7 @@ def _figure(
     title: str,
     about: str,
     alt: str,
-    draw: Callable[[Ink, tuple[float, float]], str],
+    draw: Callable[[tuple[float, float]], str],
     *,
     narrow: tuple[float, float] | None = None,
 ) -> str:
@@ -272,13 +338,13 @@ def _figure(
 
     The style sheet shows one of them. A ``<picture>`` would be printed as it was on the screen, dark on white paper.
     """
-    full = NARROW if narrow is None else WIDE
-    forms = [("light", LIGHT, full), ("dark", DARK, full)]
+    drawn = {"": draw(NARROW if narrow is None else WIDE)}
     if narrow is not None:
-        forms += [("narrow-light", LIGHT, narrow), ("narrow-dark", DARK, narrow)]
-    images = "".join(
-        f'<img class="{name}" src="{_uri(draw(ink, size))}" alt="{escape(alt)}">' for name, ink, size in forms
-    )
+        drawn["narrow-"] = draw(narrow)
+    forms = [
+        (form + kind, to(svg)) for form, svg in drawn.items() for kind, to in (("light", str), ("dark", in_the_dark))
+    ]
+    images = "".join(f'<img class="{name}" src="{_uri(svg)}" alt="{escape(alt)}">' for name, svg in forms)
     return (
         f"<figure{'' if narrow is None else ' class=wide'}><figcaption><b>{escape(title)}</b>{escape(about)}"
         f"</figcaption>{images}</figure>"

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..evaluate.drift import WARN
 from ..evaluate.run import Trace
 from ..extras import needing
 from . import words
+from .ends import End, name_lines, tell_what_is_cut
 from .inside import SMALLEST, Share, name_of
 from .runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, Curve, Run, by_source
 
@@ -33,12 +35,12 @@ class Ink(NamedTuple):
     curves: tuple[str, ...]
 
 
-# Curve colours after Okabe and Ito, darkened or lightened for a contrast of 3:1 with the paper.
+# Curve colours after Okabe and Ito, darkened or lightened for a contrast of 4.5:1 with the paper: names have them too.
 LIGHT = Ink(
-    "#ffffff", "#1f2328", "#d8dee4", ("#0072b2", "#c44e00", "#008060", "#a0458a", "#806000", "#2f8fc4", "#5c5c5c")
+    "#ffffff", "#1f2328", "#d8dee4", ("#0072b2", "#c04b00", "#007a5c", "#a0458a", "#7a5c00", "#5b4fc7", "#5c5c5c")
 )
 DARK = Ink(
-    "#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#9ad4f5", "#b8b8b8")
+    "#161b22", "#e6edf3", "#343b44", ("#58b0ee", "#f5894a", "#2fc49a", "#e58fcb", "#e5c04a", "#b5a5ff", "#b8b8b8")
 )
 # Lengths of ink and gap in line widths. Four of these and seven colours make 28 kinds of line.
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 2), (2, 1.5), (7, 2, 1.5, 2))
@@ -62,7 +64,7 @@ _STYLE: dict[Any, Any] = {
 _STEPS = (1, 2, 5, 10)
 _COUNTS = FuncFormatter(lambda value, _: words.count(value))
 _NUMBERS = FuncFormatter(lambda value, _: words.count(value) if value >= 1000 else f"{value:.4g}")
-# Among more runs than this, the best ones are drawn thicker.
+# Among more runs than this, the best ones have a colour and a name.
 PROMINENT = 7
 # The range of a metric's axis is that of the curves after this share of a logarithmic or linear x axis: what comes
 # before is chance.
@@ -87,6 +89,19 @@ def as_svg(figure: Figure) -> str:
     return text.getvalue()
 
 
+def in_the_dark(svg: str) -> str:
+    """A light picture in the colours of the dark one."""
+    pairs = dict(zip(_colours(LIGHT), _colours(DARK), strict=True))
+    return _LIGHT_COLOUR.sub(lambda found: pairs[found.group()], svg)
+
+
+def _colours(ink: Ink) -> list[str]:
+    return [ink.paper, ink.text, ink.faint, *ink.curves]
+
+
+_LIGHT_COLOUR = re.compile("|".join(_colours(LIGHT)))
+
+
 def write_png(path: Path, figure: Figure, *, dpi: int = 150) -> None:
     with disk.appearing(path) as file:
         figure.savefig(file, dpi=dpi, format="png")
@@ -96,19 +111,12 @@ def write_curves(path: Path, traces: Sequence[Trace]) -> None:
     """A picture with one panel a data set: the metric so far against rows."""
     groups = by_source(traces)
     with styled(LIGHT):
-        names = {run.label: run.position for group in groups.values() for run in group}
-        columns = max(1, min(len(names), round(4.4 * len(groups) / 1.2)))
-        height = 3.6 + 0.24 * math.ceil(len(names) / columns)
         layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
-        figure = Figure(figsize=(4.4 * len(groups), height), layout=layout)
+        figure = Figure(figsize=(4.9 * len(groups), 3.6), layout=layout)
         panels = figure.subplots(1, len(groups), squeeze=False)[0]
         for panel, (source, group) in zip(panels, groups.items(), strict=True):
             _draw(panel, group, ROWS, METRIC, LIGHT)
             panel.set_title(source)
-        handles = {line.get_label(): line for panel in panels for line in panel.get_lines()}
-        handles.pop("_drift", None)
-        labels = sorted(handles, key=lambda label: names[label])
-        figure.legend([handles[label] for label in labels], labels, loc="outside lower center", ncols=columns)
         write_png(path, figure)
 
 
@@ -254,14 +262,18 @@ def _quantity(group: Sequence[Run], y: str) -> str:
 
 
 def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
+    """Curves of runs; of several, each has its name at its end."""
     curves = [run.curve(x, y) for run in group]
+    ends = []
     for rank, (run, curve) in reversed(list(enumerate(zip(group, curves, strict=True)))):
         prominent = rank < PROMINENT
-        style = line_style(run.position, ink)
+        style = line_style(run.position, ink) if prominent else {"color": ink.text, "linestyle": "-"}
         # The best lie over the others, and broken lines over whole ones, so that equal curves are all seen.
         order = 2.0 + prominent + 0.5 * (style["linestyle"] != "-")
-        width, alpha = (1.9, 1.0) if prominent else (1.1, 0.6)
+        width, alpha = (1.9, 1.0) if prominent else (0.8, 0.3)
         panel.plot(curve.x, curve.y, **style, linewidth=width, alpha=alpha, label=run.label, zorder=order)
+        if prominent and len(curve.x):
+            ends.append(End(float(curve.x[-1]), float(curve.y[-1]), run.label, style["color"]))
         if prominent and y != WINDOW and curve.deviation.any():
             low, high = curve.y - curve.deviation, curve.y + curve.deviation
             panel.fill_between(curve.x, low, high, color=style["color"], alpha=0.09, linewidth=0)
@@ -284,6 +296,8 @@ def _draw(panel: Any, group: Sequence[Run], x: str, y: str, ink: Ink) -> None:
         logarithmic = _metric_axis(panel, group, curves)
         panel.set_ylabel(_quantity(group, y) + (" (log)" if logarithmic else ""))
     _finish(panel, ink)
+    if len(group) > 1:
+        name_lines(panel, ends)
 
 
 def _draw_drifts(panel: Any, run: Run, colour: str) -> None:
@@ -309,6 +323,7 @@ def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> b
     else:
         margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
         panel.set_ylim(max(low - margin, 0.0) if low >= 0 else low - margin, high + margin)
+    tell_what_is_cut(panel, [curve.y for curve in curves], lambda value: words.metric_value(name, value))
     return logarithmic
 
 

@@ -51,9 +51,9 @@ td.best {{ background: var(--best); font-weight: 600; }}
 @media screen {{ .overview table {{ width: auto; }} }}
 caption {{ text-align: left; padding: 0 0 .5rem; caption-side: top; }}
 caption span {{ display: block; position: sticky; left: 0; width: min(100%, 100vw - 2rem); }}
-.legend {{ display: flex; flex-wrap: wrap; gap: .15rem 1.1rem; list-style: none; margin: .75rem 0; padding: 0;
-  font-size: .88rem; }}
-.legend li {{ white-space: nowrap; }}
+.headline {{ color: var(--text); font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .5rem 0 .75rem; }}
+.words {{ font-size: .88rem; }}
+.naive {{ font-style: italic; }}
 .key {{ width: 2.1rem; height: .6rem; margin-right: .45rem; vertical-align: .05rem; fill: none; stroke-width: 2.2; }}
 .panels {{ display: grid; grid-template-columns: repeat(2, 1fr); gap: 1.5rem 1.75rem; }}
 figure {{ margin: 0; min-width: 0; break-inside: avoid; }}
@@ -75,12 +75,22 @@ img.light {{ display: block; }}
   .panels {{ grid-template-columns: 1fr; }}
   dl {{ grid-template-columns: 1fr; gap: 0; }}
   dd {{ margin-bottom: .5rem; }}
+  .scroll {{ overflow-x: visible; }}
+  table, caption, tbody {{ display: block; }}
+  thead {{ display: none; }}
+  tr {{ display: grid; grid-template-columns: 1fr 1fr; gap: 0 1.25rem; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); }}
+  tbody th {{ grid-column: 1 / -1; position: static; border: 0; padding: 0; font-weight: 600; white-space: normal;
+    overflow-wrap: anywhere; }}
+  td {{ display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 0 .5rem; border: 0; padding: .05rem .3rem; }}
+  td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; margin-right: auto; }}
+  .overview tr {{ grid-template-columns: 1fr; }}
 }}
 @media print {{
   body {{ padding: 0; max-width: none; font-size: 10pt; }}
   h1 {{ font-size: 18pt; }}
   h2 {{ font-size: 13pt; margin-top: 1.5rem; }}
-  .legend, figcaption {{ font-size: 8pt; }}
+  figcaption {{ font-size: 8pt; }}
   figcaption b {{ font-size: 9pt; }}
   code {{ font-size: 7.5pt; }}
   h2, h3 {{ break-after: avoid; }}

@@ -27,17 +27,27 @@ MIRROR, CACHE, MISSING = "mirror", "cache", "missing"
 
 @dataclass(frozen=True)
 class Split:
-    """A file of a data set. `sha256` is that of its content after decompression; `rows` is 0 where it holds none."""
+    """A file of a data set; `rows` is 0 where it holds none.
+
+    `sha256` is that of its content after decompression, `rows_sha256` that of its rows in any format (see `adding`);
+    both are None where the data has not been at hand. `labels` are given where they are others than the data set's.
+    """
 
     file: str
-    sha256: str
+    sha256: str | None = None
     rows: int = 0
     url: str | None = None
+    rows_sha256: str | None = None
+    labels: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set. The first split is the one meant when none is named; `extras` are files beside the rows."""
+    """A data set. The first split is the one meant when none is named; `extras` are files beside the rows.
+
+    Classes are coded by the numbers `labels`; targets lie within `target`. Of the files at its origin, `label` is the
+    label's column in a table, and `words` are what stands there for each class.
+    """
 
     task: str
     origin: str
@@ -46,14 +56,22 @@ class Dataset:
     n_classes: int | None = None
     splits: dict[str, Split] = field(default_factory=dict)
     extras: dict[str, Split] = field(default_factory=dict)
+    labels: tuple[float, ...] | None = None
+    target: tuple[float, float] | None = None
+    label: int | None = None
+    words: dict[str, float] | None = None
 
 
 def _registry() -> dict[str, Dataset]:
     table = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
     for facts in table.values():
         for kind in ("splits", "extras"):
-            facts[kind] = {name: Split(**file) for name, file in facts.get(kind, {}).items()}
-    return {name: Dataset(**facts) for name, facts in table.items()}
+            facts[kind] = {name: Split(**_frozen(file)) for name, file in facts.get(kind, {}).items()}
+    return {name: Dataset(**_frozen(facts)) for name, facts in table.items()}
+
+
+def _frozen(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
 
 
 DATASETS = _registry()
@@ -65,14 +83,15 @@ def cache_directory() -> Path:
     return (Path(named) if named else Path.home() / ".cache") / "kernelstream" / "data"
 
 
-def _mirror_directory() -> Path | None:
+def mirror_directory() -> Path | None:
+    """The directory that the user keeps data sets in, if one is named."""
     named = os.environ.get("KERNELSTREAM_DATA")
     return Path(named) if named else None
 
 
 def find(name: str, split: str) -> Path | None:
     """The file of a split, or of an extra, if it is in the mirror directory or in the cache."""
-    return _found(name, _file(name, split))[1]
+    return _found(name, file_of(name, split))[1]
 
 
 def fetch(
@@ -83,11 +102,11 @@ def fetch(
     `on_progress` is told the bytes that a download has, and all that there are if that is known. A download is always
     compared with its checksum; a file that is at hand is when `verify` says so.
     """
-    file = _file(name, split)
+    file = file_of(name, split)
     path = _found(name, file)[1]
     if path is None:
         path = _download(name, split, on_progress or _ignore)
-    elif verify and (got := _content_sha256(path)) != file.sha256:
+    elif verify and file.sha256 is not None and (got := _content_sha256(path)) != file.sha256:
         raise ValueError(f"{path} has SHA-256 {got} instead of {file.sha256}; replace it, or remove it to fetch it")
     return path
 
@@ -96,9 +115,9 @@ def open_dataset(
     name: str, split: str | None = None, *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any
 ) -> Source:
     """The rows of a split, of several (``train+test``) one after the other, or of the first one."""
-    splits = _dataset(name).splits
+    splits = named(name).splits
     if not splits:
-        raise ValueError(f"{name} has no rows to stream; its files are {', '.join(_dataset(name).extras)}: see find")
+        raise ValueError(f"{name} has no rows to stream; its files are {', '.join(named(name).extras)}: see find")
     wanted = split.split("+") if split else [next(iter(splits))]
     for one in wanted:
         if one not in splits:
@@ -124,14 +143,16 @@ def at_hand() -> list[dict[str, Any]]:
     ]
 
 
-def _dataset(name: str) -> Dataset:
+def named(name: str) -> Dataset:
+    """What the registry has under a name."""
     if name not in DATASETS:
         raise ValueError(f"there is no data set {name!r}; there are {', '.join(DATASETS)}")
     return DATASETS[name]
 
 
-def _file(name: str, split: str) -> Split:
-    dataset = _dataset(name)
+def file_of(name: str, split: str) -> Split:
+    """A split of a data set, or an extra."""
+    dataset = named(name)
     files = dataset.splits | dataset.extras
     if split not in files:
         raise ValueError(f"{name} has no file {split!r}; it has {', '.join(files)}")
@@ -139,7 +160,7 @@ def _file(name: str, split: str) -> Split:
 
 
 def _found(name: str, file: Split) -> tuple[str, Path | None]:
-    mirror = _mirror_directory()
+    mirror = mirror_directory()
     for where, directory in ((MIRROR, mirror), (CACHE, cache_directory())):
         if directory is not None and (path := directory / name / file.file).is_file():
             return where, path
@@ -152,9 +173,12 @@ def _ignore(done: int, total: int | None) -> None:
 
 def _download(name: str, split: str, on_progress: Callable[[int, int | None], None]) -> Path:
     """Fetch a file into the cache. What came before a break is kept beside it and not fetched again."""
-    file = _file(name, split)
+    file = file_of(name, split)
     target = cache_directory() / name / file.file
-    by_hand = f"put {file.file} into {target.parent}, or into {name} in the directory that KERNELSTREAM_DATA names"
+    by_hand = (
+        f"put {file.file} into {target.parent}, or into {name} in the directory that KERNELSTREAM_DATA names, or let "
+        f"`kernelstream datasets add FILE --as {name}/{split}` check and convert what you have"
+    )
     if file.url is None:
         raise FileNotFoundError(
             f"{name}/{split} is not at hand, and no address with a known checksum is listed for it. It comes from "
