@@ -191,6 +191,7 @@ def test_a_command_that_is_killed_is_resumed(files, tmp_path):
     kept, out = tmp_path / "kept.ks", tmp_path / "out.json"
     asked = ["run", f"{files}/part-*.parquet", "--algorithm", "fogd", "--workers", 2, "--every", 400]
     asked += ["--set", "n_components=32", "--set", "kernel.gamma=0.5", "--checkpoint", kept, "--json", out]
+    asked += ["--report", tmp_path / "page.html"]
     begun = subprocess.Popen(
         command(*asked), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     )
@@ -205,6 +206,7 @@ def test_a_command_that_is_killed_is_resumed(files, tmp_path):
     written = json.loads(out.read_text())
     assert written["rows"] == N and len(written["workers"]) == 2 and written["synchronisations"]
     assert "rows a worker" in done.stdout
+    assert "rows/s a worker" in (tmp_path / "page.html").read_text()
     assert Learner.load(kept).n_seen == N
 
 

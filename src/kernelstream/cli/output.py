@@ -139,8 +139,11 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     names = outcome.learners
     facts = {"data": shown(request.data), "scale": request.scale}
     facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
+    facts |= {"rows": "as workers took them"} if outcome.crew is not None else {}
     facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
     facts |= {"drift": f"{', '.join(request.drift)}; then {request.on_drift}"} if request.drift else {}
+    if outcome.crew is not None:
+        facts |= crew_notes(outcome.crew.workers, outcome.crew.synchronisations)
     facts["made with"] = f"kernelstream {__version__}, Python {platform.python_version()}"
     facts["machine"] = machine()
     lead = "Every row was predicted before it was learned from."

@@ -39,6 +39,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[int]:
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": False}
     if address is None:
         options |= {"include_dashboard": False, "num_cpus": workers}
+    logging.getLogger("ray").setLevel(logging.ERROR)
     try:
         ray.init(address="local" if address is None else address, **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
