@@ -16,7 +16,7 @@ LAYERS = (
     ("parameters", "tasks"),
     ("kernels", "losses", "schedules"),
     ("encoding", "engine", "metrics", "reference"),
-    ("algorithms",),
+    ("algorithms", "merging"),
     ("learner", "sources"),
     ("estimators", "evaluate", "exports", "laws", "river"),
     ("kernelstream", "report"),

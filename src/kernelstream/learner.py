@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from . import tasks
+from . import merging, tasks
 from .algorithms import as_algorithm
 from .encoding import Columns, is_table
 from .encoding.values import MEAN
@@ -791,48 +791,22 @@ class Learner:
         since: the learner that both went on from, as it was then, if they did. Its rows count once, and the weights are
             those of the rows behind them: so several copies learn apart and become one, again and again.
         """
-        with self._both(other), held():
-            self._check_mergeable(other)
-            if since is not None:
-                return self._merge_forks(other, since)
-            merged = copy.copy(self)
-            if self._calibration:
-                merged._calibration = self._calibration.copy()
-            columns = [one.columns for one in (self, other) if one.columns is not None and one.n_seen]
-            merged._join(other)
-            merged._join_columns(columns)
-            vars(self).update(vars(merged), _turns=self._turns)
+        merging.merge(self, other, since)
         return self
 
-    def _merge_forks(self, other: "Learner", since: "Learner") -> Self:
-        if since._runner is None or since._opening is not None or since._first_rows():
-            raise ValueError(
-                f"What both went on from has learned {since.n_seen} rows and still keeps them, to settle something on. "
-                "Let it learn more before it is copied."
-            )
-        for one in (self, other):
-            one._check_mergeable(since)
-            if one.n_seen < since.n_seen:
-                raise ValueError(
-                    f"What both went on from has learned {since.n_seen} rows, but one of them only {one.n_seen}."
-                )
-        if other.n_seen > since.n_seen:
-            merged = copy.copy(self)
-            merged._merge_settled(other, since)
-            vars(self).update(vars(merged), _turns=self._turns)
+    def unmerge(self, other: "Learner") -> Self:
+        """Forget what another learner learned, whose rows this one has learned or merged; refuses what does not fit.
+
+        Forks of one model merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``.
+        """
+        merging.unmerge(self, other)
         return self
 
     def distance(self, other: "Learner") -> float:
         """How far apart two models of one kind are: the norm of the difference of their functions in the kernel's
         space. Both have learned rows.
         """
-        with self._both(other):
-            self._check_mergeable(other, "compared")
-            mine, theirs = self._runner, other._runner
-            if mine is None or theirs is None:
-                raise ValueError("A model that has learned no row is no function yet; let both learn.")
-            shape = mine.shape._replace(width=max(self.width, other.width))
-            return mine.spec.distance(*(mine.spec.grow(runner.state, shape) for runner in (mine, theirs)))
+        return merging.distance(self, other)
 
     def announce(self, classes: Any) -> None:
         """Make room for classes that no row has brought so far. Requires: `grow_classes`, and a classifier."""
@@ -843,74 +817,6 @@ class Learner:
             if self._runner is None:
                 raise ValueError("Give all classes that are known to the task; more can be announced after a row.")
             self._make_room(self.width, task)
-
-    @contextlib.contextmanager
-    def _both(self, other: "Learner") -> Iterator[None]:
-        """A context in which nobody else reads or changes either; two that wait for each other begin with the same."""
-        first, second = (self, other) if id(self) < id(other) else (other, self)
-        with first._turns.changing(), second._turns.changing():
-            yield
-
-    def _join(self, other: "Learner") -> None:
-        """`merge` for a learner that may fail half way: a copy, whose arrays belong to another as long as it has not
-        made its own.
-        """
-        if other._runner is None or other.n_seen == 0:
-            return
-        if self._runner is None or self.n_seen == 0:
-            self._become(other)
-        elif other._opening is not None:
-            self._become(self)
-            self._learn_opening(other._opening)
-        elif self._opening is not None:
-            mine = self._opening
-            self._become(other)
-            self._learn_opening(mine)
-        elif theirs := other._first_rows():
-            self._become(self)
-            self._learn_first(theirs, other.inputs)
-        elif kept := self._first_rows():
-            inputs = self.inputs
-            self._become(other)
-            self._learn_first(kept, inputs)
-        else:
-            self._merge_settled(other)
-
-    def _join_columns(self, columns: list[Columns]) -> None:
-        """Know the names that either knew, and the means of both."""
-        if columns:
-            self.columns = columns[0].copy()
-            for one in columns[1:]:
-                self.columns.merge(one)
-
-    def unmerge(self, other: "Learner") -> Self:
-        """Forget what another learner learned, whose rows this one has learned or merged; refuses what does not fit.
-
-        Forks of one model merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``.
-        """
-        with self._both(other), held():
-            self._leave(other)
-        return self
-
-    def _leave(self, other: "Learner") -> None:
-        self._check_mergeable(other, "taken apart")
-        if self.inputs.follows:
-            raise ValueError('scaling="online" cannot be taken apart. Fit a scaling, or scale rows before.')
-        if other._runner is None or other.n_seen == 0:
-            return
-        if self._runner is None or other.n_seen > self.n_seen:
-            raise ValueError(
-                f"The other has learned {other.n_seen} rows and this one {self.n_seen}: it cannot hold them all."
-            )
-        mine, theirs = self._runner, other._runner
-        if any(one._opening is not None or one._first_rows() for one in (self, other)):
-            raise ValueError(
-                "One of them still keeps its first rows, on which something is settled. Let both learn more."
-            )
-        shape = mine.shape._replace(width=max(self.width, other.width))
-        state, leaving = (mine.spec.grow(runner.state, shape) for runner in (mine, theirs))
-        rest = mine.spec.unmerge(mine.record, state, leaving)
-        self._runner = Runner(mine.spec, mine.task, rest, shape, self.sharing, self.n_seen - other.n_seen)
 
     def _become(self, other: "Learner") -> None:
         """Know what the other knows, and nothing else."""
@@ -924,74 +830,9 @@ class Learner:
         self.columns = None if other.columns is None else other.columns.copy()
         self._calibration = other._calibration.copy() if other._calibration else None
 
-    def _learn_opening(self, opening: Opening) -> None:
-        """Learn another's first rows, which are kept as they came."""
-        for X, targets, weights in opening.parts():
-            self._make_room(X.shape[1], self.task)
-            learn = self._advance if self._opening is None else self._open
-            learn(X, targets, weights, X[:0])
-
     def _first_rows(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """All rows so far with their targets and weights, while the model itself keeps them, as it took them in."""
         return [] if self._runner is None else self._runner.spec.first_rows(self._runner.state)
-
-    def _learn_first(self, rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]], inputs: Inputs) -> None:
-        """Learn the rows that another model kept; `inputs` took them in."""
-        for X, targets, weights in rows:
-            self._make_room(X.shape[1], self.task)
-            assert self._runner is not None
-            block = self._known(*to_block(X, self.dtype))
-            self._runner.learn(self._examples(block, targets, weights), self.threads or DEFAULT_THREADS)
-        self.inputs.merge(inputs)
-
-    def _merge_settled(self, other: "Learner", since: "Learner | None" = None) -> None:
-        mine, theirs, past = self._runner, other._runner, None if since is None else since._runner
-        assert mine is not None and theirs is not None
-        shape = mine.shape._replace(width=max(self.width, other.width))
-        common = 0 if since is None else since.n_seen
-        weight = (other.n_seen - common) / (self.n_seen + other.n_seen - 2 * common)
-        state, joining, begun = (
-            None if runner is None else mine.spec.grow(runner.state, shape) for runner in (mine, theirs, past)
-        )
-        merged = mine.spec.merge(mine.record, state, joining, weight, begun)
-        n_seen = self.n_seen + other.n_seen - common
-        self._runner = Runner(mine.spec, mine.task, merged, shape, self.sharing, n_seen)
-        self.inputs = self.inputs.copy()
-        self.inputs.merge(other.inputs, None if since is None else since.inputs)
-        if self._calibration and other._calibration:
-            self._calibration = self._calibration.merged(other._calibration, weight)
-
-    def _check_mergeable(self, other: "Learner", what: str = "merged") -> None:
-        pairs: list[tuple[str, Any, Any]] = [
-            ("task", self.task.name, other.task.name),
-            ("dtype", self.dtype, other.dtype),
-            ("algorithm", self.algorithm.name, other.algorithm.name),
-            *self.inputs.differences(other.inputs),
-        ]
-        if isinstance(self.task, Classification) and isinstance(other.task, Classification):
-            pairs.append(("classes", self.task.classes.tolist(), other.task.classes.tolist()))
-        if self.columns is not None and other.columns is not None and self.n_seen and other.n_seen:
-            pairs += self.columns.differences(other.columns)
-        both = [one for one in (self, other) if one.settled is not None and one._opening is None]
-        mine, theirs = (one.settled or one.algorithm if len(both) == 2 else one.algorithm for one in (self, other))
-        if type(mine) is type(theirs):
-            ours, others = mine.get_params(), theirs.get_params()
-            shared = [k for k in ours if k in others]
-            pairs += [(k, ours[k], others[k]) for k in shared if not isinstance(ours[k], Parameters)]
-            pairs += [(k, ours[k], others[k]) for k in shared if isinstance(ours[k], Parameters)]
-        if self.settled is not None and other.settled is not None and not self.grow_features:
-            pairs.append(("width", self.width, other.width))
-        for name, a, b in pairs:
-            if a != b:
-                remedy = ""
-                if self.algorithm == other.algorithm and name.startswith(("kernel", "scaling.map")):
-                    remedy = (
-                        " Each was settled on its own first rows: begin both with one setting, as with "
-                        "Learner(first.settled, ...), or give the kernel a width."
-                    )
-                raise ValueError(
-                    f"These learners cannot be {what}: {name} differs, {a!r} here and {b!r} there.{remedy}"
-                )
 
     # Model files.
 
