@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
+.PHONY: demo docs test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
+
+# build/site/index.html. A warning is an error; the gallery's examples are run where they have changed.
+docs: $(VENV)/.ready
+	$(RUN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
 
 test: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal
