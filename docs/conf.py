@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
-import kernelstream
+import kernelstream  # noqa: E402
 
 project = "kernelstream"
 author = "The kernelstream developers"

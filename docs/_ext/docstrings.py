@@ -15,6 +15,15 @@ def _plain(text: str) -> str:
     return "".join(parts)
 
 
+def _entry(line: str) -> list[str]:
+    """``name : words`` as a name and what is said of it; a default stays beside the name."""
+    names, _, words = line.partition(" : ")
+    names = re.sub(r"(?<=\w)_(?=,)", r"\_", names)
+    if words.startswith("default "):
+        return [f"{names} : {words}"]
+    return [names, *([f"    {_plain(words)}"] if words else [])]
+
+
 def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Prose is escaped, and what is indented in it is code; the lines of a section are its own affair."""
     made: list[str] = []
@@ -32,8 +41,8 @@ def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
                 code = True
             code = code and indented
             made.append(line if code else _plain(line))
-        elif section in ("Parameters", "Attributes") and not indented:
-            made.append(line)
+        elif section in ("Parameters", "Attributes") and not indented and line != section:
+            made += _entry(line)
         else:
             made.append(_plain(line))
     lines[:] = made

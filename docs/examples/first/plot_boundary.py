@@ -2,8 +2,8 @@
 A border that grows with the rows
 =================================
 
-Two banana-shaped classes, 5,300 rows that come with River. The same model after 50, 300 and 5,300 of them: it never saw a row twice, and every row was predicted before
-it was learned.
+Two banana-shaped classes, 5,300 rows that come with River. The same model after 50, 300 and 5,300 of them: it never
+saw a row twice, and every row was predicted before it was learned.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Which features matter
 =====================
 
-``auto`` learns a metric: in which directions does what it predicts change? Its diagonal is the share of each feature. Of the digits, which are images, it is an image too.
+``auto`` learns a metric: in which directions does what it predicts change? Its diagonal is the share of each feature.
+Of the digits, which are images, it is an image too.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A photograph from a tenth of its pixels
 =======================================
 
-A pixel is a row: its place is two features, its colour three targets. Least squares on random features of a Laplacian kernel has seen a tenth of the pixels, once, in random order, and
-fills in the rest.
+A pixel is a row: its place is two features, its colour three targets. Least squares on random features of a Laplacian
+kernel has seen a tenth of the pixels, once, in random order, and fills in the rest.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 An honest error, as rows come
 =============================
 
-Each row of the digits is predicted before it is learned, so the error so far is honest on every row, and there is no test set. Three models learn side by side from one
-reading of the data: the learner that needs no parameter, a fast one, and a linear one of scikit-learn's.
+Each row of the digits is predicted before it is learned, so the error so far is honest on every row, and there is no
+test set. Three models learn side by side from one reading of the data: the learner that needs no parameter, a fast
+one, and a linear one of scikit-learn's.
 """
 
 import matplotlib.pyplot as plt

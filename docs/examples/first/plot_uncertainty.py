@@ -2,8 +2,9 @@
 Where a model is not sure
 =========================
 
-How a disease went on in a year, by the body mass index of 442 people (scikit-learn's diabetes). The band is where 19 in 20 people are to be expected: it has the noise that was seen
-everywhere, and opens where there were few to learn from.
+How a disease went on in a year, by the body mass index of 442 people (scikit-learn's diabetes). The band is where 19
+in 20 people are to be expected: it has the noise that was seen everywhere, and opens where there were few to learn
+from.
 """
 
 import matplotlib.pyplot as plt

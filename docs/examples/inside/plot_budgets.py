@@ -2,8 +2,9 @@
 What a budget costs
 ===================
 
-Budgeted learners keep so many points and no more. How they make room decides how many they need: at random (RBP), by projection on a neighbour (BPA-NN), by merging two points
-into one (BSGD-M). The dashed line keeps every point it wants.
+Budgeted learners keep so many points and no more. How they make room decides how many they need: at random (RBP), by
+projection on a neighbour (BPA-NN), by merging two points into one (BSGD-M). The dashed line keeps every point it
+wants.
 """
 
 import matplotlib.pyplot as plt

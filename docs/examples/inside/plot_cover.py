@@ -2,7 +2,8 @@
 Cells that cover the data
 =========================
 
-AVM keeps one point a cell. A finer cover has more points and a finer border; on a bounded domain their number has a bound, whatever the order and the length of the stream.
+AVM keeps one point a cell. A finer cover has more points and a finer border; on a bounded domain their number has a
+bound, whatever the order and the length of the stream.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 What a model keeps
 ==================
 
-The points of a budgeted learner are rows, and of images they are images. These are the 40 digits that a Projectron has kept of 1,797: framed by the class that each speaks for. All other
-mistakes were told in terms of these.
+The points of a budgeted learner are rows, and of images they are images. These are the 40 digits that a Projectron
+has kept of 1,797: framed by the class that each speaks for. All other mistakes were told in terms of these.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 What each kernel believes in
 ============================
 
-A kernel is an opinion about functions. Random weights on the random features of a kernel draw functions that it takes for likely: smooth ones for the Gaussian, rough ones for the Laplacian,
-with Matern's in between.
+A kernel is an opinion about functions. Random weights on the random features of a kernel draw functions that it takes
+for likely: smooth ones for the Gaussian, rough ones for the Laplacian, with Matern's in between.
 """
 
 import matplotlib.pyplot as plt

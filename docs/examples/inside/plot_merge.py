@@ -2,8 +2,9 @@
 Eight machines, one model
 =========================
 
-Eight learners see an eighth of the rows each and become one. Least squares adds up what rows tell: the merged model *is* the model of all rows. Others average weights or
-project points: the merged model is still better than any of its parts.
+Eight learners see an eighth of the rows each and become one. Least squares adds up what rows tell: the merged model
+*is* the model of all rows. Others average weights or project points: the merged model is still better than any of its
+parts.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 As many points as the error asks for
 ====================================
 
-POLK has no budget of points but one of error: after each step it removes points as long as the function stays within epsilon. So the number of points levels off by itself, higher where
-``parsimony`` is lower.
+POLK has no budget of points but one of error: after each step it removes points as long as the function stays within
+epsilon. So the number of points levels off by itself, higher where ``parsimony`` is lower.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 How many random features are enough
 ===================================
 
-Features stand in for a kernel: how far is z(x)'z(x') from k(x, x') on the digits? Random waves err like one over the root of their number. Orthogonal ones (Hadamard matrices) err less at the same
-cost, and landmarks chosen from the rows, which know where the data is, least of all.
+Features stand in for a kernel: how far is z(x)'z(x') from k(x, x') on the digits? Random waves err like one over the
+root of their number. Orthogonal ones (Hadamard matrices) err less at the same cost, and landmarks chosen from the
+rows, which know where the data is, least of all.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Whom a stack trusts
 ===================
 
-Least squares remembers everything, gradient descent follows the present. From row 900 on the digits are turned by a quarter; a stack of both, with Squint's weights, finds out who is right, before and after.
+Least squares remembers everything, gradient descent follows the present. From row 900 on the digits are turned by a
+quarter; a stack of both, with Squint's weights, finds out who is right, before and after.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Widths that are learned
 =======================
 
-RRF learns how wide its kernel is in each feature, by gradient steps beside those on its weights. On images of seven kinds of outdoor surfaces (River's ImageSegments) it
-stretches the features that tell them apart, and errs less than with widths that stay.
+RRF learns how wide its kernel is in each feature, by gradient steps beside those on its weights. On images of seven
+kinds of outdoor surfaces (River's ImageSegments) it stretches the features that tell them apart, and errs less than
+with widths that stay.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Probabilities to be believed
 ============================
 
-Of the rows of which a model said 0.8, eight in ten should come. Margins of a hinge learner are no probabilities; a link from one to the other is fitted while it learns, so that every classifier has
-``predict_proba``.
+Of the rows of which a model said 0.8, eight in ten should come. Margins of a hinge learner are no probabilities; a
+link from one to the other is fitted while it learns, so that every classifier has ``predict_proba``.
 """
 
 import matplotlib.pyplot as plt

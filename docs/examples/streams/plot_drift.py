@@ -2,7 +2,8 @@
 A camera that was turned
 ========================
 
-From row 900 on the digits lie on their side. River's ADWIN sees the errors and finds the change; what the model does then is ``on_drift``: nothing, begin anew, or begin anew from the newest rows.
+From row 900 on the digits lie on their side. River's ADWIN sees the errors and finds the change; what the model does
+then is ``on_drift``: nothing, begin anew, or begin anew from the newest rows.
 """
 
 import matplotlib.pyplot as plt

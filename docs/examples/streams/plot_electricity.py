@@ -2,8 +2,9 @@
 Will electricity become dearer?
 ===============================
 
-Half-hours of the market of New South Wales, in time (elec2). Labels come in runs, so "as last time" is a hard opponent, and prices change their habits. Where elec2 is not at hand
-(``kernelstream datasets`` says where it belongs), phishing web sites stand in.
+Half-hours of the market of New South Wales, in time (elec2). Labels come in runs, so "as last time" is a hard
+opponent, and prices change their habits. Where elec2 is not at hand (``kernelstream datasets`` says where it
+belongs), phishing web sites stand in.
 """
 
 import matplotlib.pyplot as plt

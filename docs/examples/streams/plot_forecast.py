@@ -2,7 +2,8 @@
 Two weeks of water
 ==================
 
-A dictionary with a date is a row: the time of day and of the week become features. Every hour is predicted before it is learned; after the first days the model knows when people wake.
+A dictionary with a date is a row: the time of day and of the week become features. Every hour is predicted before it
+is learned; after the first days the model knows when people wake.
 """
 
 import matplotlib.pyplot as plt

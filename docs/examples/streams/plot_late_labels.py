@@ -2,14 +2,14 @@
 What waiting for labels costs
 =============================
 
-Water through a sewer, hour by hour (River's WaterFlow). The hour's flow is known at once, six hours later, or days later; whoever judges without the delay fools himself. The model
-has the time of day and of the week, nothing else.
+Water through a sewer, hour by hour (River's WaterFlow). The hour's flow is known at once, six hours later, or days
+later; whoever judges without the delay fools himself. The model has the time of day and of the week, nothing else.
 """
 
 import matplotlib.pyplot as plt
 from river import datasets
 
-from kernelstream import Learner, Regression
+from kernelstream import Learner, Regression, Ridge
 from kernelstream.encoding import Columns
 from kernelstream.evaluate import prequential
 from kernelstream.metrics import RMSE
@@ -19,10 +19,8 @@ figure, axes = plt.subplots()
 for name, forget in {"every hour counts the same": 1.0, "forgets within days": 0.99}.items():
     errors = []
     for delay in delays:
-        spec = {"forget": forget, "solve": "exact", "n_components": 60}
-        from kernelstream import Ridge
-
-        learner = Learner(Ridge(**spec), Regression(), columns=Columns(dates=("day", "week")), scaling="online")
+        spec = Ridge(n_components=60, solve="exact", forget=forget)
+        learner = Learner(spec, Regression(), columns=Columns(dates=("day", "week")), scaling="online")
         trace = prequential(learner, datasets.WaterFlow(), delay=delay, metrics=[RMSE()])
         errors.append(trace.last.metrics["rmse"])
     axes.plot(range(len(delays)), errors, "o-", label=name)

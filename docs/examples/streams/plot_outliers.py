@@ -2,8 +2,8 @@
 The strangest digits
 ====================
 
-All threes of the digits, and nobody says what a three is. ``OnlineKernelOutlier`` learns where rows are and calls about one in twenty odd; sevens that are mixed in are found without a
-label.
+All threes of the digits, and nobody says what a three is. ``OnlineKernelOutlier`` learns where rows are and calls
+about one in twenty odd; sevens that are mixed in are found without a label.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Error against speed
 ===================
 
-Which learner is worth its time on these rows? One reading of the data, every model on the same rows: ours, and two of River's. To the left is faster, down is better. Nothing is tuned.
+Which learner is worth its time on these rows? One reading of the data, every model on the same rows: ours, and two of
+River's. To the left is faster, down is better. Nothing is tuned.
 """
 
 import matplotlib.pyplot as plt
