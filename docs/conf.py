@@ -52,7 +52,7 @@ autosummary_imported_members = True
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "download_all_examples": False,
     "capture_repr": (),
+    "log_level": {"backreference_missing": "debug"},
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -221,7 +221,7 @@ class Learner:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the model occupies: its state, the statistics of its inputs, first rows while they are kept."""
+        """Bytes that the model occupies, with the statistics of its inputs, and first rows while they are kept."""
         if self._runner is None:
             return 0
         kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
@@ -231,7 +231,7 @@ class Learner:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
+        """What the algorithm shows of its model by name, such as points, coefficients, what its budget cost."""
         with self._turns.reading:
             if self._runner is None:
                 return {}
