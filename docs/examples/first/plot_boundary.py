@@ -15,7 +15,7 @@ from kernelstream import OnlineKernelClassifier
 rows, labels = zip(*datasets.Bananas(), strict=True)
 X, y = np.array([[row["1"], row["2"]] for row in rows]), np.array(labels)
 
-model = OnlineKernelClassifier("ridge", gamma=1.0, n_components=200, random_state=0)
+model = OnlineKernelClassifier("nogd", gamma=1.0, random_state=0)
 side = np.linspace(-3.2, 3.2, 160)
 grid = np.array([[a, b] for b in side for a in side])
 

@@ -8,14 +8,13 @@ Of the digits, which are images, it is an image too.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from kernelstream import OnlineKernelClassifier
 
-digits, wine = load_digits(), load_wine()
-order = np.random.default_rng(0).permutation(len(wine.target))
+digits, cells = load_digits(), load_breast_cancer()
 pixels = OnlineKernelClassifier(random_state=0).fit(digits.data, digits.target).feature_importances_
-shares = OnlineKernelClassifier(random_state=0).fit(wine.data[order], wine.target[order]).feature_importances_
+shares = OnlineKernelClassifier(random_state=0).fit(cells.data, cells.target).feature_importances_
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9.6, 3.4), width_ratios=(1, 1, 1.5))
 left.imshow(digits.data.mean(axis=0).reshape(8, 8), cmap="Greys")
@@ -25,7 +24,7 @@ middle.set_title("what tells them apart")
 for panel in (left, middle):
     panel.axis("off")
 best = np.argsort(shares)[-6:]
-right.barh([wine.feature_names[i].replace("_", " ")[:22] for i in best], 100 * shares[best], color="#f76707")
-right.set(title="three wines", xlabel="share, %")
+right.barh(cells.feature_names[best], 100 * shares[best], color="#f76707")
+right.set(title="of cells in a tumour", xlabel="share, %")
 right.grid(axis="y", visible=False)
 plt.show()

@@ -26,16 +26,7 @@ traces = side_by_side(list(models.values()), open_source("digits"), task=task)
 figure, axes = plt.subplots()
 for name, trace in zip(models, traces, strict=True):
     course = trace.course("mistake_rate")
-    (line,) = axes.plot(course.rows, 100 * course.so_far, label=name)
-    axes.annotate(
-        f"{100 * course.so_far[-1]:.1f} %",
-        (course.rows[-1], 100 * course.so_far[-1]),
-        (6, 0),
-        textcoords="offset points",
-        va="center",
-        color=line.get_color(),
-        fontweight="bold",
-    )
+    axes.plot(course.rows, 100 * course.so_far, label=f"{name}: {100 * course.so_far[-1]:.1f} % in all")
 axes.set(
     xscale="log", xlabel="rows so far", ylabel="mistakes so far, %", ylim=(0, None), title="Digits, in their order"
 )

@@ -2,9 +2,9 @@
 Where a model is not sure
 =========================
 
-How a disease went on in a year, by the body mass index of 442 people (scikit-learn's diabetes). The band is where 19
-in 20 people are to be expected: it has the noise that was seen everywhere, and opens where there were few to learn
-from.
+How a disease went on in a year, by the body mass index of 442 people (scikit-learn's diabetes). The band is two
+standard deviations to both sides: it has the noise that was seen everywhere, and opens where there was nobody to
+learn from.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from kernelstream import OnlineKernelRegressor
 X, y = load_diabetes(return_X_y=True, scaled=False)
 index = X[:, [2]]
 
-model = OnlineKernelRegressor("ridge", gamma=0.01, scaling="online", random_state=0).fit(index, y)
+model = OnlineKernelRegressor("ridge", gamma=0.3, scaling="online", random_state=0).fit(index, y)
 line = np.linspace(12, 52, 300)[:, None]
 value, deviation = model.predict(line, return_std=True)
 told, spread = model.predict(index, return_std=True)

@@ -20,14 +20,14 @@ X = X / 16
 X[900:] = np.rot90(X[900:].reshape(-1, 8, 8), axes=(1, 2)).reshape(-1, 64)
 
 figure, axes = plt.subplots()
-for on_drift in "warn", "restart", "forget:100":
+for height, on_drift in enumerate(("warn", "restart", "forget:100")):
     learner = Learner(FOGD(kernel=Gaussian(gamma=0.05)), Multiclass(range(10)))
     trace = prequential(learner, ArraySource(X, y), checkpoints=60, drift="adwin", on_drift=on_drift)
     course = trace.course("mistake_rate")
     (line,) = axes.plot(course.rows, 100 * course.window, label=on_drift)
     for drift in trace.drifts:
         if drift.after > drift.before:
-            axes.plot(drift.row, 96, marker="v", markersize=9, color=line.get_color())
+            axes.plot(drift.row, 97 - 5 * height, marker="v", markersize=9, color=line.get_color())
 axes.axvline(900, color="#868e96", linestyle="--", linewidth=1.5)
 axes.annotate("turned", (900, 80), (-6, 0), textcoords="offset points", ha="right", color="#868e96")
 axes.set(

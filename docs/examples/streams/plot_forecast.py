@@ -1,9 +1,10 @@
 """
-Two weeks of water
-==================
+A trend times a season
+======================
 
-A dictionary with a date is a row: the time of day and of the week become features. Every hour is predicted before it
-is learned; after the first days the model knows when people wake.
+Airline passengers of twelve years (River's), each month said before it was learned, from its date alone: where it
+stands in the year, and how many days have passed. A linear kernel adds trend and season; a polynomial one multiplies
+them as well, and that is what holidays do.
 """
 
 import matplotlib.pyplot as plt
@@ -12,20 +13,19 @@ from river import datasets
 
 from kernelstream import Learner, Regression, Ridge
 from kernelstream.encoding import Columns
+from kernelstream.kernels import Linear, Polynomial
 
-rows, flow = zip(*datasets.WaterFlow(), strict=True)
-columns = Columns(dates=("day", "week"))
-learner = Learner(Ridge(n_components=60, solve="exact", forget=0.995), Regression(), columns=columns, scaling="online")
-said = learner.predict_learn(list(rows), flow)
-hours = np.array([row["Time"].replace(tzinfo=None) for row in rows])
+rows, passengers = zip(*datasets.AirlinePassengers(), strict=True)
+months, passengers = [row["month"] for row in rows], np.array(passengers)
 
-figure, panels = plt.subplots(2, 1, figsize=(9.6, 4.8), sharey=True)
-for panel, start, title in ((panels[0], 0, "the first week"), (panels[1], 24 * 35, "the sixth week")):
-    week = slice(start, start + 168)
-    error = np.abs(said[week] - np.array(flow)[week]).mean()
-    panel.fill_between(hours[week], flow[week], color="#dee2e6", linewidth=0, label="flow")
-    panel.plot(hours[week], said[week], linewidth=1.8, label="said an hour before")
-    panel.set_title(f"{title}: off by {error:.0f} l/s on average")
-    panel.set_ylim(0, 260)
-panels[0].legend(loc="upper right", ncols=2)
+figure, axes = plt.subplots(figsize=(9.6, 4.2))
+axes.fill_between(months, passengers, color="#dee2e6", linewidth=0, label="passengers, in thousands")
+for name, kernel in {"linear": Linear(), "polynomial": Polynomial(degree=2)}.items():
+    spec = Ridge(kernel=kernel, map="nystrom", n_components=60, solve="exact", regularization=0.01)
+    learner = Learner(spec, Regression(), columns=Columns(dates=("year", "trend")), scaling="online")
+    said = np.exp(learner.predict_learn(list(rows), np.log(passengers)))
+    error = np.abs(said - passengers)[24:].mean()
+    axes.plot(months[12:], said[12:], label=f"{name}: off by {error:.0f} on average")
+axes.set(title="Said a month before", ylim=(0, 700))
+axes.legend(loc="upper left")
 plt.show()

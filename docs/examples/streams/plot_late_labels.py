@@ -2,8 +2,9 @@
 What waiting for labels costs
 =============================
 
-Water through a sewer, hour by hour (River's WaterFlow). The hour's flow is known at once, six hours later, or days
-later; whoever judges without the delay fools himself. The model has the time of day and of the week, nothing else.
+Water through a pipe, hour by hour (River's WaterFlow). The flow of an hour is known at once, six hours later, or days
+later: whoever judges a model without the delay fools himself. The model has the time of day and of the week, and what
+flowed lately.
 """
 
 import matplotlib.pyplot as plt

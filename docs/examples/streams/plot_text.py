@@ -2,8 +2,8 @@
 Whose help is it?
 =================
 
-The docstrings of scipy.stats and scipy.signal, in random order, as 65,536 hashed words of which each has about a
-hundred. A row costs what its own words cost.
+The docstrings of scipy.stats and scipy.signal, in random order, as 65,536 hashed words of which each text has some
+two hundred. A row costs what its own words cost.
 """
 
 import inspect
