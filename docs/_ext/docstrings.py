@@ -48,6 +48,17 @@ def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
     lines[:] = made
 
 
+def sign(app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: Any) -> Any:
+    """Defaults that are made anew each time, as they look."""
+    from kernelstream.parameters import _default
+
+    def shown(match: re.Match[str]) -> str:
+        default = _default(thing, match[1])
+        return f"{match[1]}={default if len(default) < 40 else '...'}"
+
+    return (re.sub(r"(\w+)=<factory>", shown, signature), returned) if signature else None
+
+
 def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """Of what a class has only that is shown which is ours; of a spec its parameters say all."""
     from kernelstream.parameters import Parameters
@@ -64,5 +75,6 @@ def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: A
 
 def setup(app: Any) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", prepare, priority=400)
+    app.connect("autodoc-process-signature", sign)
     app.connect("autodoc-skip-member", leave_out)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

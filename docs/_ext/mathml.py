@@ -8,11 +8,13 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 LOG = logging.getLogger(__name__)
+# A prime belongs to what stands before it, with no room between.
+PRIME = '<mo lspace="0" rspace="0">\N{PRIME}</mo>'
 
 
 def _formula(node: nodes.Element, *, as_block: bool) -> str:
     try:
-        return str(tex2mathml(node.astext(), as_block=as_block))
+        return str(tex2mathml(node.astext(), as_block=as_block)).replace("<mo>'</mo>", PRIME)
     except MathError as error:
         LOG.warning("the formula %r cannot be drawn: %s", node.astext(), error, location=node)
         return ""
@@ -24,7 +26,7 @@ def draw_inline(translator: Any, node: nodes.Element) -> None:
 
 
 def draw_block(translator: Any, node: nodes.Element) -> None:
-    translator.body.append(f'<div class="math">{_formula(node, as_block=True)}</div>\n')
+    translator.body.append(f'<div class="formula">{_formula(node, as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 
