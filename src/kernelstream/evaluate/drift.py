@@ -89,7 +89,7 @@ class Watch:
     >>> watch = Watch("adwin", on=1, delta=0.01)
     >>> trace = prequential(Learner("rbp", Regression()), ArraySource(X, X[:, 0]), drift=watch)
     >>> {drift.on for drift in trace.drifts}
-    {1}
+    {'1'}
     """
 
     def __init__(self, detector: Any = "adwin", *, on: str | int = ERROR, **parameters: Any):
