@@ -96,4 +96,5 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
 }
+html_context = {"default_mode": "auto"}
 html_last_updated_fmt = None

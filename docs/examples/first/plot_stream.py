@@ -34,7 +34,7 @@ axes.set(
     xlabel="rows so far",
     ylabel="mistakes so far, %",
     ylim=(0, None),
-    title="A thousand digits, in their order",
+    title="Digits, in their order",
 )
 axes.legend()
 plt.show()
