@@ -47,6 +47,7 @@ html_math_renderer = "mathml"
 default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autosummary_imported_members = True
 napoleon_google_docstring = False
