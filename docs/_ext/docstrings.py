@@ -24,8 +24,24 @@ def _entry(line: str) -> list[str]:
     return [names, *([f"    {_plain(words)}"] if words else [])]
 
 
+def _with_parameters(thing: Any, lines: list[str]) -> list[str]:
+    """``name: words`` behind the prose, as our shorter docstrings have it, as a section."""
+    from kernelstream.parameters import said_of
+
+    if not callable(thing) or "----------" in lines:
+        return lines
+    try:
+        names = list(inspect.signature(thing).parameters)
+    except ValueError:
+        return lines
+    prose, said = said_of("\n".join(lines).strip(), names)
+    entries = [line for name, words in said.items() for line in (name, f"    {words}")]
+    return [*prose.splitlines(), "", "Parameters", "----------", *entries, ""] if said else lines
+
+
 def prepare(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Prose is escaped, and what is indented in it is code; the lines of a section are its own affair."""
+    lines[:] = _with_parameters(thing, lines)
     made: list[str] = []
     section, code = "", False
     for number, line in enumerate(lines):
