@@ -52,7 +52,7 @@ reproduce: $(VENV)/.ready
 	$(RUN)/kernelstream reproduce all --runs 5 --out docs/reproduction
 
 clean:
-	rm -rf $(VENV) report.html curve.png
+	rm -rf $(VENV) report.html curve.png build docs/api/generated docs/gallery docs/project
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
