@@ -49,6 +49,7 @@ TREE: dict[str, dict[str, list[str]]] = {
     "project": {"": ["project/design", "decisions/README", "project/contributing", "project/changelog"]},
     "decisions/README": {"": ["decisions/[0-9]*"]},
 }
+LAST = "project"  # has what is left over
 # Pages of the root, and what they are called here.
 ROOT_PAGES = {
     "DESIGN.md": "project/design.md",
@@ -68,12 +69,25 @@ def _found(pattern: str, below: str) -> list[str]:
     return sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in files)
 
 
+def _left_over() -> list[str]:
+    """Pages that nobody has given a place yet."""
+    placed = {one for page, parts in TREE.items() for pages in parts.values() for p in pages for one in _found(p, page)}
+    there = {path for pattern in ("*.md", "guide/*.md") for path in DOCS.glob(pattern)}
+    return sorted({path.relative_to(DOCS).with_suffix("").as_posix() for path in there} - placed - {"index"})
+
+
 def add_toctree(app: Any, page: str, source: list[str]) -> None:
     """Let a page end with the list of those below it, which the theme draws and the page does not."""
     for caption, patterns in TREE.get(page, {}).items():
         below = [one for pattern in patterns for one in _found(pattern, page)]
+        below += _left_over() if page == LAST else []
         named = f":caption: {caption}\n" if caption else ""
         source[0] += "\n\n```{toctree}\n:hidden:\n" + named + "\n" + "\n".join(f"/{one}" for one in below) + "\n```\n"
+
+
+def outdated(app: Any, env: Any, added: set[str], changed: set[str], removed: set[str]) -> list[str]:
+    """Lists of pages are made anew where there is a page more or less."""
+    return [page for page in TREE if page in env.found_docs] if added or removed else []
 
 
 def resolve_links(app: Any, page: str, source: list[str]) -> None:
@@ -81,6 +95,7 @@ def resolve_links(app: Any, page: str, source: list[str]) -> None:
     up = "../" * page.count("/")
     for name, place in ROOT_PAGES.items():
         source[0] = re.sub(rf"\]\((?:\.\./)+{name}", f"]({up}{place}", source[0])
+    source[0] = re.sub(r"\]\((?:\.\./)+README\.md(?:#[\w-]*)?\)", f"]({up}index.md)", source[0])
     source[0] = re.sub(r"\]\((?:\.\./)*examples\)", f"]({up}gallery/index.rst)", source[0])
     source[0] = re.sub(r"\]\((?:\.\./)*examples/(\w+/\w+)\.py\)", rf"]({up}gallery/\1.rst)", source[0])
     algorithm = r"\[(\w+)\]\((?:\.\./)+src/kernelstream/algorithms/\w+\.py\)"
@@ -111,6 +126,7 @@ def drawing(gallery: dict[str, Any], file: str) -> None:
 
 def setup(app: Any) -> dict[str, Any]:
     app.connect("config-inited", write_root_pages, priority=100)
+    app.connect("env-get-outdated", outdated)
     app.connect("source-read", add_toctree)
     app.connect("source-read", resolve_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
