@@ -87,3 +87,21 @@ def test_every_name_and_every_page_is_there(site):
         "project",
     ):
         assert f'href="{page}.html"' in first
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_real_browser_asks_nobody_and_no_page_is_wider_than_a_phone(site, tmp_path, scheme):
+    seen = pytest.importorskip("test_serve_page", reason="the browser is that of the service's page")
+    if seen.BROWSER is None or seen.DRIVER is None:
+        pytest.skip("no chromium or no chromedriver: apt-get install chromium chromium-driver")
+    page = seen.Page(tmp_path / "profile")
+    try:
+        for name in ("index", "choosing", "no-tuning", "theory/features", "api/generated/kernelstream.Learner"):
+            for size in (seen.DESK, seen.PHONE):
+                page.open((site / f"{name}.html").as_uri(), size, scheme)
+                assert page.run("return document.documentElement.dataset.theme") == scheme
+                assert page.run("return document.documentElement.scrollWidth") <= size[0], (name, size)
+        asked = page.asked()
+        assert asked and not elsewhere(asked)
+    finally:
+        page.driver.quit()
