@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
+.PHONY: demo docs test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
 
 demo: $(VENV)/.ready
 	$(RUN)/kernelstream demo
+
+# build/site/index.html. A warning is an error; the gallery's examples are run where they have changed.
+docs: $(VENV)/.ready
+	$(RUN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
 
 test: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal
@@ -49,7 +53,7 @@ reproduce: $(VENV)/.ready
 	$(RUN)/kernelstream reproduce all --out docs/reproduction $(ONLY)
 
 clean:
-	rm -rf $(VENV) report.html curve.png
+	rm -rf $(VENV) report.html curve.png build docs/api/generated docs/gallery docs/project
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

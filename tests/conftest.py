@@ -47,6 +47,7 @@ LONG = (
     "test_compile.py::test_a_cache_whose_files_were_cut_short_is_made_anew",
     "test_compile.py::test_an_algorithm_of_a_user_is_compiled_anew_when_it_changes_and_harms_nobody_else",
     "test_compile.py::test_several_cold_processes_share_one_cache_without_harm",
+    "test_docs.py::test_example_of_the_gallery_draws*",  # which `make docs` runs, and fails with, in CI too
     "test_drift.py::test_a_resumed_run_finds_what_it_would_have_found[[]kswin*",
     "test_drift.py::test_a_resumed_run_finds_what_it_would_have_found[[]page*",
     "test_evaluate.py::test_three_million_rows_take_little_memory_and_always_the_same*",

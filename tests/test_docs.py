@@ -1,8 +1,9 @@
-"""The examples in the documentation run as they stand, as do the cells of the table of jobs in other libraries; what is
-said of commands and settings is so.
+"""The examples in the documentation run as they stand, as do those of the gallery and the cells of the table of jobs in
+other libraries; what is said of commands, settings and results is so.
 """
 
 import dataclasses
+import doctest
 import importlib.util
 import re
 import shutil
@@ -11,6 +12,7 @@ import tomllib
 import urllib.request
 from pathlib import Path
 
+import matplotlib
 import pytest
 import typer.main
 
@@ -18,13 +20,18 @@ from kernelstream.cli import app
 from kernelstream.serve.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    *(page for folder in ("", "guide", "theory") for page in sorted((DOCS / folder).glob("*.md"))),
+]
+SCRIPTS = sorted((DOCS / "examples").glob("*/plot_*.py"))
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
 
 
 def blocks(kind):
     return [
-        pytest.param(code, id=f"{page.name}-{number}")
+        pytest.param(code, id=f"{page.relative_to(DOCS if DOCS in page.parents else ROOT)}-{number}")
         for page in PAGES
         for number, code in enumerate(re.findall(rf"```{kind}\n(.*?)```", page.read_text(), re.S), start=1)
     ]
@@ -39,6 +46,35 @@ def test_example_runs(code, tmp_path, monkeypatch, capsys, request):
     script.write_text(code)
     exec(compile(code, str(script), "exec"), {"__name__": "__main__"})
     assert "print(" not in code or capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_example_of_the_gallery_draws(script, tmp_path, monkeypatch):
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    drawn = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append(plt.gcf().savefig(tmp_path / "shown.png")))
+    try:
+        with plt.style.context(DOCS / "examples" / "kernelstream.mplstyle"):
+            exec(compile(script.read_text(), str(script), "exec"), {"__name__": "__main__"})
+    finally:
+        plt.close("all")
+    assert drawn and matplotlib.image.imread(tmp_path / "shown.png").std() > 0.01
+
+
+def test_examples_among_the_names_of_the_api_are_true():
+    found = doctest.testfile(str(DOCS / "api" / "index.rst"), module_relative=False)
+    assert found.attempted and not found.failed
+
+
+def test_the_first_page_says_what_was_measured():
+    said = (DOCS / "index.md").read_text()
+    table = (DOCS / "no-tuning.md").read_text().split("## Error and speed")[1]
+    for learner in "`auto`", "CapyMOA's adaptive random forest of 30":
+        error, speed = re.search(rf"\| {re.escape(learner)} \| ([\d.]+) \(([\d,]+)\)", table).groups()
+        assert f"{100 * float(error):.1f} %" in said and f"{speed} rows a second" in said
 
 
 @pytest.mark.parametrize("code", blocks("sh"))

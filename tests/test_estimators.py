@@ -305,6 +305,11 @@ def test_parameters_of_the_algorithm_and_its_kernel_go_by_their_own_names(cancer
     assert OnlineKernelClassifier("fogd", loss="logistic").fit(X, y).predict_proba(X).shape == (len(X), 2)
 
 
+def test_parameters_that_need_each_other_are_set_at_once():
+    clf = OnlineKernelClassifier("ridge", kernel="poly", degree=3, map="nystrom")  # random features would refuse it
+    assert clf.algorithm == Ridge(kernel=Polynomial(degree=3), map="nystrom")
+
+
 def test_a_name_that_nothing_has_is_refused_with_those_there_are():
     for make in (OnlineKernelClassifier, OnlineKernelRegressor):
         with pytest.raises(

@@ -124,7 +124,23 @@ def __dir__() -> list[str]:
 
 
 def load(path: str | os.PathLike[str]) -> OnlineKernelClassifier | OnlineKernelRegressor | OnlineKernelOutlier:
-    """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file."""
+    """The estimator that a model file holds; `Learner.load` gives the bare learner. Runs no code from the file.
+
+    Parameters
+    ----------
+    path : of a file that `save` wrote
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import kernelstream
+    >>> clf = kernelstream.OnlineKernelClassifier("rbp").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     clf.save(pathlib.Path(directory) / "model.ks")
+    ...     again = kernelstream.load(pathlib.Path(directory) / "model.ks")
+    >>> again.n_seen_, again.partial_fit([[2.0]], ["yes"]).n_seen_
+    (2, 3)
+    """
     from .estimators import load_estimator
 
     return load_estimator(path)
@@ -135,6 +151,17 @@ def to_onnx(model: Any) -> Any:
 
     Its first output is the label or the value; of classes the probabilities and the scores follow. Rows come in as
     ``X``, in the model's own dtype. Brought by ``pip install 'kernelstream[onnx]'``.
+
+    Parameters
+    ----------
+    model : a `Learner` that has learned rows, or a fitted estimator
+
+    Examples
+    --------
+    >>> import kernelstream
+    >>> clf = kernelstream.OnlineKernelClassifier("rbp").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> [output.name for output in kernelstream.to_onnx(clf).graph.output]
+    ['label', 'probabilities', 'scores']
     """
     from .exports import graph_of
 

@@ -77,27 +77,45 @@ class OnlineLearner(Protocol):
 class Learner:
     """Learns one task from a stream with one algorithm.
 
-    algorithm: a spec such as ``FOGD(n_components=400)``, or a name.
-    task: ``Regression()``, ``Binary(classes)``, ``Multiclass(classes)``, or the word "regression".
-    seed: of every random choice.
-    grow_features: accept wider rows later (what is new counts as 0 so far); otherwise they are refused.
-    grow_classes: accept labels that were never announced; otherwise they are refused. A third class makes a binary task
-        one of several classes.
-    scaling: "none"; "online" (features, and targets of a regression, by what was seen so far); "metric" (features by
-        how much each matters, as the first 256 rows say, targets as online) or "full-metric" (directions); or a fitted
-        one, as `fit_scaling` gives it. The learner keeps its own copy.
-    threads: on how many cores one call may run; None means two, where there are two. They change no result.
-    waiting: how many rows that were shown by an id (`predict`) wait for their labels; the oldest are given up.
-    columns: how rows with names become features; the learner keeps its own. Rows that are dictionaries have names
-        anyway; of tables (pandas, polars, Arrow) the names count with `columns` only. Names that come later grow the
-        model, those that a prediction brings count for nothing.
-
     What a spec leaves to the data, such as ``gamma="scale"``, is settled on the first 256 rows (`engine.opening`).
-    `losses` holds the loss of each row of the newest block that was learned, from before it was learned.
 
     Threads may share a learner. A call that changes it has it alone; predictions go on beside one that learns, between
     pieces of at most 16,384 rows, and see the model as it is after one of them. An interrupt comes there too: `n_seen`
     is always the number of rows that were learned.
+
+    Parameters
+    ----------
+    algorithm : a spec such as ``FOGD(n_components=400)``, or a name
+    task : ``Regression()``, ``Binary(classes)``, ``Multiclass(classes)``, or the word "regression"
+    seed : of every random choice
+    dtype : "float32" or "float64"
+    grow_features : accept wider rows later (what is new counts as 0 so far); otherwise they are refused
+    grow_classes : accept labels that were never announced; otherwise they are refused. A third class makes a binary
+        task one of several classes
+    scaling : "none"; "online" (features, and targets of a regression, by what was seen so far); "metric" (features by
+        how much each matters, as the first 256 rows say, targets as online) or "full-metric" (directions); or a fitted
+        one, as `fit_scaling` gives it. The learner keeps its own copy
+    threads : on how many cores one call may run; None means two, where there are two. They change no result
+    columns : how rows with names become features; the learner keeps its own. Rows that are dictionaries have names
+        anyway; of tables (pandas, polars, Arrow) the names count with `columns` only. Names that come later grow the
+        model, those that a prediction brings count for nothing
+    waiting : how many rows that were shown by an id (`predict`) wait for their labels; the oldest are given up
+
+    Attributes
+    ----------
+    losses : the loss of each row of the newest block that was learned, from before it was learned
+    task, columns, waiting : what it learns, the names that it knows, the rows that wait
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream import Binary, Learner
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(600, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
+    >>> learner = Learner("fogd", Binary(["other", "same"]))
+    >>> honest = learner.predict_learn(X, y)  # each row is predicted, then learned
+    >>> bool((honest == y)[300:].mean() > 0.7), learner.n_seen
+    (True, 600)
     """
 
     def __init__(
@@ -208,7 +226,7 @@ class Learner:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the model occupies: its state, the statistics of its inputs, first rows while they are kept."""
+        """Bytes that the model occupies, with the statistics of its inputs, and first rows while they are kept."""
         if self._runner is None:
             return 0
         kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
@@ -218,7 +236,7 @@ class Learner:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What the algorithm shows of its model: points, coefficients, what its budget cost, ..."""
+        """What the algorithm shows of its model by name, such as points, coefficients, what its budget cost."""
         with self._turns.reading:
             if self._runner is None:
                 return {}

@@ -44,6 +44,16 @@ class Task:
 
 
 class Regression(Task):
+    """One value a row.
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Regression
+    >>> learner = Learner("fogd", Regression(), scaling="online")
+    >>> learner.learn([[0.0], [1.0]], [10.0, 12.0]).shape
+    (2, 1)
+    """
+
     name = REGRESSION
     n_outputs = 1
 
@@ -128,7 +138,23 @@ class Classification(Task):
 
 
 class Binary(Classification):
-    """Two classes; the second is the positive one."""
+    """Two classes; the second is the positive one.
+
+    Parameters
+    ----------
+    classes : the two labels, of any type that can be sorted
+
+    Attributes
+    ----------
+    classes : the labels, as an array
+
+    Examples
+    --------
+    >>> from kernelstream import Binary
+    >>> task = Binary(["no", "yes"])
+    >>> task.encode(["yes", "no"]).tolist(), task.classes.tolist()
+    ([1.0, -1.0], ['no', 'yes'])
+    """
 
     name = BINARY
     n_outputs = 1
@@ -153,7 +179,23 @@ class Binary(Classification):
 
 
 class Multiclass(Classification):
-    """One output a class."""
+    """Any number of classes, with one output for each.
+
+    Parameters
+    ----------
+    classes : the labels, of any type that can be sorted; those that come later are added with ``grow_classes=True``
+
+    Attributes
+    ----------
+    classes : the labels in the order of the outputs, as an array
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> learner = Learner("fogd", Multiclass(["a", "b"]), grow_classes=True)
+    >>> learner.learn([[0.0], [1.0], [2.0]], ["a", "b", "c"]).shape, learner.task.classes.tolist()
+    ((3, 3), ['a', 'b', 'c'])
+    """
 
     name = MULTICLASS
 

@@ -98,7 +98,19 @@ ALGORITHMS: dict[str, Algorithm] = {
 
 
 def make(name: str, **parameters: Any) -> Algorithm:
-    """A spec by its name: ``make("fogd", n_components=100)``."""
+    """A spec by its name, as the command line has it.
+
+    Parameters
+    ----------
+    name : one of ALGORITHMS
+    parameters : of the spec, where they are not to be the defaults
+
+    Examples
+    --------
+    >>> import kernelstream
+    >>> kernelstream.make("bsgd-m", budget=100).maintenance
+    'merging'
+    """
     if name not in ALGORITHMS:
         raise ValueError(
             f"algorithm {name!r} is not known; {did_you_mean(name, ALGORITHMS)} one of {', '.join(ALGORITHMS)}."

@@ -32,10 +32,25 @@ _MOST_LETTERS = 180  # of a key; the service takes 200, and the requests of a ca
 class Client:
     """A service at an address: its models, made and removed.
 
-    token: for services that ask for one. timeout: seconds that an answer may take. retries: how often a request is sent
-    again when nobody answers, or when the service is busy (429, 503) or its disk full (507); waits grow from 0.1 to 5
-    seconds, or are what the service asks for. rows: of one request at the most. verify: False, or an ssl.SSLContext,
-    for certificates that this machine does not know.
+    Parameters
+    ----------
+    url : where the service is
+    token : for services that ask for one
+    timeout : seconds that an answer may take
+    retries : how often a request is sent again when nobody answers, or when the service is busy (429, 503) or its disk
+        full (507); waits grow from 0.1 to 5 seconds, or are what the service asks for
+    rows : of one request at the most
+    verify : False, or an ssl.SSLContext, for certificates that this machine does not know
+
+    Examples
+    --------
+    >>> from kernelstream.client import Client
+    >>> with Client("http://127.0.0.1:8000") as client:
+    ...     model = client.make("example", task="binary", classes=["no", "yes"], algorithm="rbp")
+    ...     ready = client.ready(), [told["name"] for told in client.models()].count("example")
+    ...     client.delete("example")
+    >>> ready
+    (True, 1)
     """
 
     def __init__(
@@ -158,6 +173,23 @@ class Client:
 class Model:
     """A model of a service. X is an array, or lists, of numbers; or rows with names: dictionaries, or a table of
     pandas, polars or Arrow.
+
+    Parameters
+    ----------
+    client : the `Client` that asks
+    name : of the model
+
+    Examples
+    --------
+    >>> from kernelstream.client import Client
+    >>> with Client("http://127.0.0.1:8000") as client:
+    ...     model = client.make("rows", task="binary", classes=["no", "yes"], algorithm="rbp")
+    ...     honest = model.learn([{"amount": 5.0}, {"amount": 900.0}], ["no", "yes"])
+    ...     said = model.predict([{"amount": 700.0}], ids=["tx-1"])
+    ...     told = model.label({"tx-1": "yes"})
+    ...     client.delete("rows")
+    >>> len(honest), len(said), told
+    (2, 1, {'tx-1': 'learned'})
     """
 
     def __init__(self, client: Client, name: str):

@@ -17,8 +17,22 @@ _MOST_PATIENCE = 60.0  # seconds that a service may ask to wait
 class ServiceError(Exception):
     """What a service refuses, or that it does not answer.
 
-    status: of the answer, None without one. key: under which the call can be made again without learning a row twice,
-    None for calls that learn nothing.
+    Parameters
+    ----------
+    message : the service's own words, where it has any
+    status : of the answer, None without one
+    key : under which the call can be made again without learning a row twice, None for calls that learn nothing
+
+    Examples
+    --------
+    >>> from kernelstream.client import Client, ServiceError
+    >>> with Client("http://127.0.0.1:8000") as client:
+    ...     try:
+    ...         client.model("nobody").describe()
+    ...     except ServiceError as error:
+    ...         status = error.status
+    >>> status
+    404
     """
 
     def __init__(self, message: str, status: int | None = None, key: str | None = None):

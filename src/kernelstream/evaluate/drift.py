@@ -38,7 +38,28 @@ _ALPHA = 0.99
 
 
 class Drift(NamedTuple):
-    """What was found: when `row` rows had been shown, in the means of what before and after; what was done about it."""
+    """What a detector found.
+
+    Parameters
+    ----------
+    row : when so many rows had been shown
+    detector : which
+    on : "error", or the feature that it looks at
+    before, after : the means of that
+    did : what was done about it: "warn", "restart" or "forget"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream import Binary, Learner
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import ArraySource
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = (X[:, 0] > 0) ^ (np.arange(2000) >= 1000)  # what is asked for turns around
+    >>> trace = prequential(Learner("rbp", Binary([False, True])), ArraySource(X, y), drift="adwin")
+    >>> bool(1000 < trace.drifts[-1].row < 1200), trace.drifts[-1].did
+    (True, 'warn')
+    """
 
     row: int
     detector: str
@@ -51,9 +72,24 @@ class Drift(NamedTuple):
 class Watch:
     """A detector and what it looks at.
 
-    detector: a name (adwin, page-hinkley, kswin, ddm), or a detector of River's.
-    on: "error" (0 or 1 of a class, the absolute error of a value), or a feature by its name or its number from 0.
-    parameters: of River's class, where the detector is named.
+    Parameters
+    ----------
+    detector : a name (adwin, page-hinkley, kswin, ddm), or a detector of River's
+    on : "error" (0 or 1 of a class, the absolute error of a value), or a feature by its name or its number from 0
+    parameters : of River's class, where the detector is named
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream import Learner, Regression
+    >>> from kernelstream.evaluate import Watch, prequential
+    >>> from kernelstream.sources import ArraySource
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> X[500:, 1] += 5.0
+    >>> watch = Watch("adwin", on=1, delta=0.01)
+    >>> trace = prequential(Learner("rbp", Regression()), ArraySource(X, X[:, 0]), drift=watch)
+    >>> {drift.on for drift in trace.drifts}
+    {'1'}
     """
 
     def __init__(self, detector: Any = "adwin", *, on: str | int = ERROR, **parameters: Any):

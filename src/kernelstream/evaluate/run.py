@@ -34,7 +34,23 @@ _CHECKPOINTS_PER_DOUBLING = 8
 
 
 class Course(NamedTuple):
-    """A metric at the checkpoints: over all rows so far, and in the window since the checkpoint before."""
+    """A metric at the checkpoints: over all rows so far, and in the window since the checkpoint before.
+
+    Parameters
+    ----------
+    rows : how many there were at each checkpoint
+    so_far : the metric over all of them
+    window : the metric since the checkpoint before
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import open_source
+    >>> trace = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits"), checkpoints=600)
+    >>> trace.course("mistake_rate").rows.tolist()
+    [600, 1200, 1797]
+    """
 
     rows: np.ndarray
     so_far: np.ndarray
@@ -42,7 +58,27 @@ class Course(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """Where a run stood after `rows` rows; `window` is the metrics since the checkpoint before."""
+    """Where a run stood.
+
+    Parameters
+    ----------
+    rows : after so many
+    metrics : by name, over all of them
+    window : by name, since the checkpoint before
+    seconds : of learning
+    reading_seconds : of reading, beside it
+    size : points stored, or features
+    bytes : of the model
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import open_source
+    >>> last = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits")).last
+    >>> last.rows, sorted(last.metrics)
+    (1797, ['mistake_rate'])
+    """
 
     rows: int
     metrics: dict[str, float]
@@ -53,10 +89,12 @@ class Checkpoint(NamedTuple):
     bytes: int
 
     def to_json(self) -> dict[str, Any]:
+        """It as a JSON value."""
         return self._asdict() | {"metrics": _without_nan(self.metrics), "window": _without_nan(self.window)}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
+        """What `to_json` wrote."""
         found = {"metrics": _with_nan(written["metrics"]), "window": _with_nan(written["window"])}
         return cls(**written | found)
 
@@ -66,7 +104,28 @@ _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
 
 @dataclass
 class Trace:
-    """One run: what ran on what, where it stood at each checkpoint, where it stands now (`last`), what drift it met."""
+    """One run: what ran on what, where it stood at each checkpoint, where it stands now, what drift it met.
+
+    Parameters
+    ----------
+    source, algorithm, task, seed : what ran on what
+    headline : the metric to show where there is room for one
+    parameters : of the model, flat: ``{"kernel": "gaussian", "kernel.gamma": 0.5, ...}``
+    compiling_seconds : which are in no other time
+    checkpoints : a `Checkpoint` at each
+    last : the `Checkpoint` of the last row so far
+    stopped : why it ended before its source did, if it did
+    drifts : each `Drift` that was found
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import open_source
+    >>> trace = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits"))
+    >>> trace.algorithm, trace.headline, trace.last.rows, trace.to_json()["rows"]
+    ('rbp', 'mistake_rate', 1797, 1797)
+    """
 
     source: str
     algorithm: str
@@ -137,7 +196,15 @@ def _times(source: Source, moment: Any, delay: Delay) -> Times:
 
 
 def spaced_rows() -> Iterator[int]:
-    """Row numbers 16, 17, 19, 21, ..., 32, 35, ...: eight to a doubling, 141 up to three million."""
+    """Row numbers 16, 17, 19, 21, ..., 32, 35, ...: eight to a doubling, 141 up to three million.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> from kernelstream.evaluate import spaced_rows
+    >>> list(islice(spaced_rows(), 10))
+    [16, 17, 19, 21, 23, 25, 27, 29, 32, 35]
+    """
     for k in range(_CHECKPOINTS_PER_DOUBLING * 60):
         yield round(_FIRST_CHECKPOINT * 2 ** (k / _CHECKPOINTS_PER_DOUBLING))
 
@@ -164,22 +231,33 @@ def prequential(
 ) -> Trace:
     """Learn from a source in one pass and keep the score of what was predicted before.
 
-    source: a `Source`, or pairs (row, label) whose rows are dictionaries: then a Learner keeps their names.
-    model: a Learner, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`.
-    task: of a model that does not know it; found out in a pass ahead when it is not given.
-    metrics: what to measure (`default_metrics` of the task); the last one is the headline.
-    checkpoints: ascending row numbers (`spaced_rows`), or how many rows lie between two, which is how long windows are
-        (`Trace.course`); the last row is always one.
-    delay: the label of row t comes after row t + delay has been predicted; those still missing come at the end.
-    moment: what tells the time of a row, the name of a value or the number of a feature. Then a label comes `delay`
+    Parameters
+    ----------
+    model : a `Learner`, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`
+    source : a `Source`, or pairs (row, label) whose rows are dictionaries: then a Learner keeps their names
+    task : of a model that does not know it; found out in a pass ahead when it is not given
+    metrics : what to measure (`default_metrics` of the task); the last one is the headline
+    checkpoints : ascending row numbers (`spaced_rows`), or how many rows lie between two, which is how long windows are
+        (`Trace.course`); the last row is always one
+    delay : the label of row t comes after row t + delay has been predicted; those still missing come at the end
+    moment : what tells the time of a row, the name of a value or the number of a feature. Then a label comes `delay`
         after its row's moment, a number, a timedelta or a function of row and label; a row is shown when all labels are
-        learned that have come by its moment.
-    drift: what looks out for a change, by River's detectors: "adwin", "page-hinkley", "kswin", "ddm" on the errors of
+        learned that have come by its moment
+    drift : what looks out for a change, by River's detectors: "adwin", "page-hinkley", "kswin", "ddm" on the errors of
         rows whose labels have come, "kswin:on=price,alpha=0.001" on a feature, a detector of River's, or several of
-        these. What was found is in the trace (`drifts`).
-    on_drift: "warn", "restart" (the model begins anew) or "forget" (it keeps the newest 1,024 rows; "forget:500"
-        fewer); of errors only when they rose.
-    on_block: called after each block; the trace it gets stays consistent if learning is interrupted later.
+        these. What was found is in the trace (`drifts`)
+    on_drift : "warn", "restart" (the model begins anew) or "forget" (it keeps the newest 1,024 rows; "forget:500"
+        fewer); of errors only when they rose
+    on_block : called after each block; the trace it gets stays consistent if learning is interrupted later
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import open_source
+    >>> trace = prequential(Learner("fogd", Multiclass(range(10)), scaling="online"), open_source("digits"))
+    >>> trace.last.rows, trace.last.metrics["mistake_rate"] < 0.2
+    (1797, True)
     """
     return side_by_side(
         [model],
@@ -208,7 +286,25 @@ def side_by_side(
     on_drift: str = WARN,
     on_block: Callable[[list[Trace]], None] | None = None,
 ) -> list[Trace]:
-    """`prequential` for several models, which learn from the same blocks: the source is read once."""
+    """`prequential` for several models, which learn from the same blocks: the source is read once.
+
+    Parameters
+    ----------
+    models : a list of what `prequential` takes for one
+    source, task, metrics, checkpoints, delay, moment, drift, on_drift : as of `prequential`
+    on_block : called after each block with all traces
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import side_by_side
+    >>> from kernelstream.sources import open_source
+    >>> task = Multiclass(range(10))
+    >>> traces = side_by_side([Learner("rbp", task), SGDClassifier()], open_source("digits"), task=task)
+    >>> [trace.algorithm for trace in traces]
+    ['rbp', 'SGDClassifier']
+    """
     plan, learners = plan_of(drift, on_drift), [model for model in models if isinstance(model, Learner)]
     source = as_source(source, columns=next((one.columns for one in learners if one.columns is not None), None))
     times, rows_late = _times(source, moment, delay) if moment is not None else None, 0
@@ -247,8 +343,25 @@ def follow(
 ) -> list[Trace]:
     """Take runs through a source to its end. Those that have learned rows before go on behind them.
 
-    One of several that diverges stops where it is, and its trace says so; the last one left raises. `beside` are runs
-    that come along: nobody is told of them, and they cannot diverge.
+    One of several that diverges stops where it is, and its trace says so; the last one left raises.
+
+    Parameters
+    ----------
+    runs : each a `Run` on this source
+    source : a `Source`
+    on_block : called after each block with all traces
+    beside : runs that come along: nobody is told of them, and they cannot diverge
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import Run, follow
+    >>> from kernelstream.evaluate.models import as_model
+    >>> from kernelstream.sources import open_source
+    >>> source = open_source("digits")
+    >>> (trace,) = follow([Run(as_model(Learner("rbp", Multiclass(range(10)))), source)], source)
+    >>> trace.last.rows
+    1797
     """
     clock = _Clock()
     for run in runs:
@@ -279,11 +392,36 @@ def follow(
 
 
 class Run:
-    """One model on its way through a source.
+    """One model on its way through a source, for who wants to look or to stop on the way; else `prequential`.
 
-    every, on_mark: `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`.
-    on_shown: called with the number of a row and the labels that were predicted for it and those behind it.
-    drift: what to look out for (`drift.plan_of`).
+    Parameters
+    ----------
+    model : a `models.Model`, as `models.as_model` makes of whatever learns
+    source : the `Source` that it will be taken through
+    metrics, checkpoints : as of `prequential`
+    delay : how many rows later a label comes
+    times : of the rows of a block and of their labels, where these come by the clock
+    drift : what to look out for (`drift.plan_of`)
+    every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`
+    on_shown : called with the number of a row and the labels that were predicted for it and those behind it
+
+    Attributes
+    ----------
+    trace : what came of it so far
+    rows : how many were shown
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import Run, follow
+    >>> from kernelstream.evaluate.models import as_model
+    >>> from kernelstream.sources import open_source
+    >>> source, marks = open_source("digits"), []
+    >>> learner = Learner("rbp", Multiclass(range(10)))
+    >>> run = Run(as_model(learner), source, every=500, on_mark=lambda run: marks.append(run.rows))
+    >>> _ = follow([run], source)
+    >>> marks, run.trace.last.rows
+    ([500, 1000, 1500], 1797)
     """
 
     def __init__(
