@@ -71,11 +71,10 @@ class Fit:
         across[:, :, own, own] += self.regularization * K[:, chosen][:, :, None]
         if chosen:
             gradient, hessian = self._derivatives()
-            across = across.reshape(n, len(chosen) * k, k)
-            factor = cho_factor(hessian)
-            solved = cho_solve(factor, across.transpose(1, 0, 2).reshape(len(chosen) * k, n * k))
+            flat = across.reshape(n, len(chosen) * k, k)
+            solved = cho_solve(cho_factor(hessian), flat.transpose(1, 0, 2).reshape(len(chosen) * k, n * k))
             solved = solved.reshape(len(chosen) * k, n, k).transpose(1, 0, 2)
-            schur -= np.einsum("nqc,nqd->ncd", across, solved)
+            schur -= np.einsum("nqc,nqd->ncd", flat, solved)
             slope = slope - np.einsum("nqc,q->nc", solved, gradient.ravel())
             schur[:, own, own] += _RIDGE
         return 0.5 * np.einsum("nc,nc->n", slope, np.linalg.solve(schur, slope[:, :, None])[:, :, 0])
@@ -92,10 +91,10 @@ class Fit:
         n, k = self.Y.shape
         shares, columns, gram = self._shares(), self.K[:, self.chosen], self._gram()
         gradient = columns.T @ (shares - self.Y) / n + self.regularization * gram @ self.A
-        hessian = np.empty((len(gram), k, len(gram), k))
+        blocks = np.empty((len(gram), k, len(gram), k))
         for c in range(k):
             for d in range(k):
                 weight = shares[:, c] * ((c == d) - shares[:, d]) / n
-                hessian[:, c, :, d] = columns.T @ (columns * weight[:, None]) + (c == d) * self.regularization * gram
-        hessian = hessian.reshape(len(gram) * k, len(gram) * k)
+                blocks[:, c, :, d] = columns.T @ (columns * weight[:, None]) + (c == d) * self.regularization * gram
+        hessian = blocks.reshape(len(gram) * k, len(gram) * k)
         return gradient, hessian + _RIDGE * np.eye(len(hessian))
