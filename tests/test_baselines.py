@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from kernelstream import Binary, Multiclass, Regression
 from kernelstream.papers import baselines
 from kernelstream.papers.baselines import BASELINES, fit_baseline, run_rbfsampler_sgd
+from kernelstream.papers.import_vectors import Fit
 
 # What a setting has to reach on a third of the rows; the commonest class alone leaves 90 % and 37 %.
 DIGITS = {
@@ -40,7 +41,7 @@ def breast_cancer():
     return train_test_split(StandardScaler().fit_transform(X), labels, test_size=1 / 3, random_state=0)
 
 
-CASES = [(name, "hinge") for name in BASELINES] + [(name, "logistic") for name in BASELINES if name != "svc"]
+CASES = [(name, "hinge") for name in DIGITS] + [(name, "logistic") for name in DIGITS if name != "svc"]
 
 
 @pytest.mark.parametrize(("name", "loss"), CASES)
@@ -59,7 +60,10 @@ def test_digits_are_learned_with_as_much_as_the_size_says(name, loss):
 @pytest.mark.parametrize("name", BASELINES)
 def test_two_classes_may_have_names_and_sparse_rows_give_the_same(name):
     X, X_test, y, y_test = breast_cancer()
-    task, parameters = Binary(["benign", "malignant"]), {"gamma": 0.02}
+    task, parameters = (
+        Binary(["benign", "malignant"]),
+        {"gamma": 0.02} | ({"n_points": 15, "regularization": 1e-3} if name == "ivm" else {}),
+    )
     dense, sparse = (fit_baseline(name, parameters, rows, y, task, 3).predict for rows in (X, csr_array(X)))
     assert np.mean(dense(X_test) != y_test) < 0.05
     assert np.mean(dense(X_test) != sparse(csr_array(X_test))) < 0.01
@@ -101,6 +105,54 @@ def test_the_kernel_machine_stops_where_the_risk_has_no_slope():
         coef += 0.01 * ((chosen - share) / (len(y) * 1e-2) - coef)
     expected = np.unique(y)[(baselines.rbf_kernel(X_test, X, gamma=0.02) @ coef).argmax(axis=1)]
     assert np.mean(labels == expected) > 0.99
+
+
+# The import vector machine.
+
+
+def three_classes():
+    generator = np.random.default_rng(1)
+    index = generator.integers(0, 3, 90)
+    X = generator.normal(size=(90, 2)) * 0.7 + np.array([[0, 0], [2, 0], [0, 2]])[index]
+    return Fit(baselines.rbf_kernel(X, gamma=0.5), np.eye(3)[index], 1e-3)
+
+
+def test_a_newton_step_has_the_derivatives_of_the_risk():
+    fit = three_classes()
+    for _ in range(4):
+        fit.add_best()
+    fit.A = np.random.default_rng(2).normal(size=fit.A.shape)
+    gradient, hessian = fit._derivatives()
+    around = np.eye(fit.A.size) * 1e-5
+    for i, step in enumerate(around):
+        low, high = (Fit(fit.K, fit.Y, fit.regularization) for _ in range(2))
+        for one, sign in ((low, -1), (high, 1)):
+            one.chosen, one.A = fit.chosen, fit.A + sign * step.reshape(fit.A.shape)
+        assert (high.risk(high.A) - low.risk(low.A)) / 2e-5 == pytest.approx(gradient.ravel()[i], abs=1e-7)
+        slopes = (high._derivatives()[0] - low._derivatives()[0]).ravel() / 2e-5
+        assert slopes == pytest.approx(hessian[i], abs=1e-6)
+
+
+def test_the_point_that_is_taken_in_is_the_one_with_the_best_newton_step():
+    fit = three_classes()
+    for _ in range(3):
+        fit.add_best()
+    before, gains = fit.risk(fit.A), fit.gains()
+    for candidate in (5, 40, 77, int(np.argmax(gains))):
+        wider = Fit(fit.K, fit.Y, fit.regularization)
+        wider.chosen, wider.A = [*fit.chosen, candidate], np.vstack([fit.A, np.zeros((1, 3))])
+        gradient, hessian = wider._derivatives()
+        by_newton = 0.5 * gradient.ravel() @ np.linalg.solve(hessian, gradient.ravel())
+        assert gains[candidate] == pytest.approx(by_newton, rel=1e-3, abs=1e-9)
+    fit.add_best()
+    assert fit.risk(fit.A) < before - 0.5 * max(gains)
+    assert len(set(fit.chosen)) == 4 and np.abs(fit._derivatives()[0]).max() < 1e-4
+
+
+def test_few_import_vectors_are_as_good_as_all_points():
+    X, X_test, y, y_test = digits()
+    fitted = fit_baseline("ivm", {"gamma": 0.5, "n_points": 40}, X, y, Multiclass(range(10)), 0)
+    assert fitted.size == 40 and np.mean(fitted.predict(X_test) != y_test) < 0.07
 
 
 def test_rows_are_predicted_before_they_are_learned():

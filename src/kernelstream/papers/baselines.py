@@ -5,6 +5,7 @@ RBFSampler and SGD, in chunks.
     linear-nystroem  landmarks by k-means, the Nystrom map that they make, a linear machine (LLSVM); size: the landmarks
     linear-fourier   random Fourier features, a linear machine; size: the features
     kernel-lbfgs     mean loss + lambda/2 ||f||^2 over all points by L-BFGS; size: all points
+    ivm              the import vector machine, see `import_vectors`; size: its points
     rbfsampler-sgd   random Fourier features, SGD; the only one that is judged as it learns
 
 The linear machine is LIBLINEAR's own default for loss=hinge (the hinge is squared, one class against the rest), and
@@ -28,6 +29,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC
 
 from ..tasks import REGRESSION, Task
+from .import_vectors import Fit
 
 LOSSES = ("hinge", "logistic")
 CHUNK_ROWS = 256
@@ -158,6 +160,20 @@ def _kernel_lbfgs(settings: dict[str, Any], X: Any, y: np.ndarray, task: Task, s
     return Fitted(predict, n)
 
 
+def _ivm(settings: dict[str, Any], X: Any, y: np.ndarray, task: Task, seed: int) -> Fitted:
+    classes, index = np.unique(y, return_inverse=True)
+    gram = rbf_kernel(X, gamma=settings["gamma"]).astype(np.float64, copy=False)
+    fit = Fit(gram, np.eye(len(classes))[index], settings["regularization"])
+    for _ in range(min(settings["n_points"], len(y))):
+        fit.add_best()
+    points, coef = X[fit.chosen], fit.A
+
+    def predict(rows: Any) -> np.ndarray:
+        return classes[(rbf_kernel(rows, points, gamma=settings["gamma"]) @ coef).argmax(axis=1)]
+
+    return Fitted(predict, len(fit.chosen))
+
+
 def _squared_hinge(scores: np.ndarray, chosen: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum over rows of sum_r max(0, 1 + f_r - f_y)^2, and its slope."""
     own = (scores * chosen).sum(axis=1, keepdims=True)
@@ -180,6 +196,7 @@ BASELINES: dict[str, tuple[Callable[[dict[str, Any], Any, np.ndarray, Task, int]
     "kernel-lbfgs": (
         _kernel_lbfgs, {"gamma": None, "regularization": 1e-6, "loss": "logistic", "max_iterations": 200}
     ),
+    "ivm": (_ivm, {"gamma": None, "regularization": 1e-6, "n_points": None}),
 }  # fmt: skip
 RBFSAMPLER_SGD: dict[str, Any] = {
     "gamma": None, "n_components": 100, "loss": "hinge", "learning_rate": 0.1, "regularization": 1e-4

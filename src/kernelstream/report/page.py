@@ -5,12 +5,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
 
 from ..engine import disk
 from ..evaluate.run import Trace
 from . import words
+from .cells import Cell, Row, table
 from .drifts import summary
+from .headline import headline
 from .inside import MOST, Inside
 from .plots import (
     DASHES,
@@ -103,33 +104,6 @@ def write_page(
     disk.write_text(path, page)
 
 
-def headline(groups: Mapping[str, list[Run]], beside: Mapping[str, list[Run]]) -> str:
-    """What came out, in a sentence."""
-    if len(groups) > 1:
-        ends = (f"{group[0].label} on {source} ({_value(group[0], named=True)})" for source, group in groups.items())
-        return f"Best: {', '.join(ends)}."
-    ((source, group),) = groups.items()
-    first, n = group[0], len(group)
-    rows = words.count(first.over(lambda trace: float(trace.last.rows)).mean)
-    who = first.label if n == 1 else f"{first.label}, the best of {n} learners,"
-    said = f"{words.sentence(who)} ends with {_article(first)}{_value(first, named=True)} after {rows} rows of {source}"
-    others = [f"{run.label} has {_value(run)}" for run in beside.get(source, [])]
-    if n > 1:
-        others.append(f"{group[-1].label}, the last, has {_value(group[-1])}")
-    return f"{said}; {', '.join(others)}." if others else f"{said}."
-
-
-def _article(run: Run) -> str:
-    name = words.metric_name(run.trace.headline)
-    return "an " if name[:1] in "AEFHILMNORSX" or name[:1] in "aeiou" else "a "
-
-
-def _value(run: Run, *, named: bool = False) -> str:
-    name = run.trace.headline
-    value = words.metric_value(name, *run.headline)
-    return f"{words.metric_name(name)} of {value}" if named else value
-
-
 def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:
     start, end = ("<dd><code>", "</code></dd>") if code else ("<dd>", "</dd>")
     return "\n".join(f"<dt>{escape(name)}</dt>{start}{escape(text)}{end}" for name, text in pairs.items())
@@ -137,38 +111,6 @@ def _definitions(pairs: dict[str, str], *, code: bool = False) -> str:
 
 def _list(kind: str, items: Sequence[str]) -> str:
     return f'<ul class="{kind}">' + "".join(f"<li>{item}</li>" for item in items) + "</ul>" if items else ""
-
-
-class _Cell(NamedTuple):
-    """A cell of a table, as HTML."""
-
-    text: str
-    best: bool = False
-
-
-class _Row(NamedTuple):
-    first: str
-    cells: Sequence[_Cell]
-    kind: str = ""
-
-
-def _table(caption: str, head: Sequence[str], rows: Sequence[_Row]) -> str:
-    """A table of HTML cells. On a phone a row is a card, in which each cell says what it is."""
-    top = "".join(f"<th scope=col>{name}</th>" for name in head)
-    names = [name.replace("<br>", ", ") for name in head[1:]]
-    lines = []
-    for row in rows:
-        cells = "".join(
-            f'<td{" class=best" if cell.best else ""} data-name="{name}">{cell.text}</td>'
-            for name, cell in zip(names, row.cells, strict=True)
-        )
-        kind = f" class={row.kind}" if row.kind else ""
-        lines.append(f"<tr{kind}><th scope=row>{row.first}</th>{cells}</tr>")
-    body = "\n".join(lines)
-    return (
-        f'<div class="scroll"><table><caption><span>{caption}</span></caption><thead><tr>{top}</tr></thead>\n'
-        f"<tbody>{body}</tbody></table></div>"
-    )
 
 
 def _overview(groups: dict[str, list[Run]]) -> str:
@@ -184,10 +126,10 @@ def _overview(groups: dict[str, list[Run]]) -> str:
         for source, group in groups.items():
             run = found[source].get(label)
             name = group[0].trace.headline
-            cells.append(_metric_cell(name, run, group) if run is not None else _Cell(words.DASH))
-        rows.append(_Row(_key(any_run) + escape(label), cells))
-    table = _table(f"{_BEFORE} The best value on each data set is marked.", head, rows)
-    return f'<h2>Results</h2><div class="overview">{table}</div>'
+            cells.append(_metric_cell(name, run, group) if run is not None else Cell(words.DASH))
+        rows.append(Row(_key(any_run) + escape(label), cells))
+    results = table(f"{_BEFORE} The best value on each data set is marked.", head, rows)
+    return f'<h2>Results</h2><div class="overview">{results}</div>'
 
 
 def _section(source: str, group: list[Run], insides: Mapping[str, Inside], beside: list[Run]) -> str:
@@ -221,26 +163,26 @@ def _results(group: list[Run], beside: list[Run]) -> str:
     for rank, run in enumerate(group):
         cells = [_metric_cell(name, run, group) for name in names]
         if repeated:
-            cells.append(_Cell(str(len(run.repeats))))
-        cells += [_Cell(text) for text in _cost(run)]
+            cells.append(Cell(str(len(run.repeats))))
+        cells += [Cell(text) for text in _cost(run)]
         key = _key(run) if len(group) > 1 and rank < PROMINENT else ""
-        rows.append(_Row(key + escape(run.label), cells))
+        rows.append(Row(key + escape(run.label), cells))
     for run in beside:
-        cells = [_Cell(words.metric_value(name, *run.metric(name))) for name in names]
-        cells += [_Cell(words.DASH)] * (len(head) - 1 - len(cells))
-        rows.append(_Row(escape(run.label), cells, "naive"))
+        cells = [Cell(words.metric_value(name, *run.metric(name))) for name in names]
+        cells += [Cell(words.DASH)] * (len(head) - 1 - len(cells))
+        rows.append(Row(escape(run.label), cells, "naive"))
     caption = _BEFORE
     if len(group) > 1:
         caption += f" Sorted by {escape(words.metric_name(group[0].trace.headline))}; the best values are marked."
     if repeated:
         caption += " Mean ± standard deviation over the runs; costs are means."
-    return _table(caption, head, rows)
+    return table(caption, head, rows)
 
 
-def _metric_cell(name: str, run: Run, group: list[Run]) -> _Cell:
+def _metric_cell(name: str, run: Run, group: list[Run]) -> Cell:
     value = run.metric(name)
     is_best = len(group) > 1 and value.mean == best(name, [other.metric(name).mean for other in group])
-    return _Cell(words.metric_value(name, *value), is_best)
+    return Cell(words.metric_value(name, *value), is_best)
 
 
 def _cost(run: Run) -> tuple[str, ...]:
