@@ -35,8 +35,8 @@ from .tables import table
 ROOT = Path(__file__).parents[1]
 SPREAD = {"fogd": {}, "ridge": {"n_components": 400}}
 WORKERS = (1, 2, 4, 8)
-ROWS = 2_000_000
-ERROR_ROWS = 20_000
+ROWS = 1_000_000
+ERROR_ROWS = 10_000
 CLUSTERS = {"fogd": (1, 2, 10, 100, 1000), "ridge": (1, 2, 10, 100)}
 SIMULATED_ROWS, FAR = 400_000, 10**9
 NETWORK = 1.25e9  # bytes a second: 10 Gbit/s

@@ -48,17 +48,24 @@ def train(
     """Learn a source on several workers, whose models become one again and again; every row is predicted by its
     worker's model before any model learns it.
 
-    source: a path or pattern, a `Source`, a list of these, or a Ray Dataset.
-    learner: a `Learner`, which stays as it is, or what to make one of.
-    workers: how many; as many as the cluster has cores.
-    every: rows that a worker learns between two synchronisations; where nobody says, few at first and up to 131,072.
-    apart: synchronise only when a model has moved by more than this in the kernel's space, which is looked at after
-        `every` rows (dynamic averaging).
-    metrics: what to measure (`default_metrics` of the task); the last one is the headline.
-    label: the column of the labels, of a Ray Dataset and of files.
-    address: of a Ray cluster, "auto" or "ray://host:port". Without one, Ray as it runs already, or on this machine.
-    checkpoints: where to keep it on the way, and to go on from.
-    on_round: called after each synchronisation, with all consistent.
+    Parameters
+    ----------
+    source : a path or pattern, a `Source`, a list of these, or a Ray Dataset
+    learner : a `Learner`, which stays as it is, or what to make one of
+    workers : how many; as many as the cluster has cores
+    every : rows that a worker learns between two synchronisations; where nobody says, few at first and up to 131,072
+    apart : synchronise only when a model has moved by more than this in the kernel's space, which is looked at after
+        `every` rows (dynamic averaging)
+    metrics : what to measure (`default_metrics` of the task); the last one is the headline
+    label : the column of the labels, of a Ray Dataset and of files
+    address : of a Ray cluster, "auto" or "ray://host:port". Without one, Ray as it runs already, or on this machine
+    checkpoints : where to keep it on the way, and to go on from
+    on_round : called after each synchronisation, with all consistent
+
+    Returns
+    -------
+    Result
+        model, trace, what each worker did, the synchronisations.
     """
     from .on_ray import RayCrew, cluster
 
