@@ -1,6 +1,7 @@
 """The demonstration: small real data sets, streamed through several learners."""
 
 import platform
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -12,10 +13,13 @@ from rich.spinner import Spinner
 
 from .. import __version__
 from ..algorithms import ALGORITHMS
+from ..engine.cores import available
 from ..evaluate.building import learner_for
+from ..evaluate.processes import Processes
 from ..evaluate.run import Trace, prequential
 from ..evaluate.settings import spec_from
 from ..metrics import default_metrics
+from ..numerics.compile import INTERPRETED, SHELVES
 from ..report.page import write_page
 from ..report.plots import write_curves
 from ..report.tables import traces_table
@@ -39,18 +43,34 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
     """Run all, with a table that fills on the way; write ``report.html`` and ``curve.png``."""
     output.mkdir(parents=True, exist_ok=True)
     traces: list[Trace] = []
-    if console.is_terminal:
-        with Live(traces_table(traces), console=console) as live:
-            _run_all(traces, live)
-    else:
-        _run_all(traces, None)
-        console.print(traces_table(traces))
+    nothing_is_compiled = SHELVES.is_empty and not INTERPRETED
+    with Processes(_compile, None, available() if nothing_is_compiled else 1) as processes:
+        # On all cores, the learners in the order in which they are waited for.
+        compiled = {name: processes.call(name) for name in LEARNERS} if nothing_is_compiled else {}
+
+        def wait_for(learner: str) -> None:
+            if learner in compiled:
+                processes.result(compiled.pop(learner))
+
+        if console.is_terminal:
+            with Live(traces_table(traces), console=console) as live:
+                _run_all(traces, wait_for, live)
+        else:
+            _run_all(traces, wait_for, None)
+            console.print(traces_table(traces))
     page, curve = output / "report.html", output / "curve.png"
     with console.status(f"drawing {curve.name} and {page.name}") if console.is_terminal else nullcontext():
         _draw(curve, page, traces)
     for path in (page, curve):
         console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)
     return traces
+
+
+def _compile(nothing: None, algorithm: str) -> None:
+    """Have a learner compiled, by a part of its run."""
+    file = open_source(DATA_SETS[0], block_rows=_BLOCK_ROWS)
+    learner = learner_for(survey(file, scale=SCALE), spec_from(algorithm, ()), seed=SEED)
+    prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS))
 
 
 def _draw(curve: Path, page: Path, traces: list[Trace]) -> None:
@@ -70,7 +90,8 @@ def _draw(curve: Path, page: Path, traces: list[Trace]) -> None:
     )
 
 
-def _run_all(traces: list[Trace], live: Live | None) -> None:
+def _run_all(traces: list[Trace], wait_for: Callable[[str], None], live: Live | None) -> None:
+    lines = Console(stderr=True)
     for name in DATA_SETS:
         file = open_source(name, block_rows=_BLOCK_ROWS)
         found = survey(file, scale=SCALE)
@@ -86,7 +107,10 @@ def _run_all(traces: list[Trace], live: Live | None) -> None:
 
             if live is not None:
                 # Which turns while the first learners are compiled, for nothing else does.
-                busy = Spinner("dots", f"compiling {algorithm} for {name}; the first time takes a minute")
+                busy = Spinner("dots", f"compiling {algorithm} for {name}; the first time takes half a minute")
                 live.update(Group(traces_table(traces, waiting="compiling"), busy), refresh=True)
+            else:
+                lines.print(f"{algorithm} on {name}", highlight=False)
+            wait_for(algorithm)
             learner = learner_for(found, spec, seed=SEED)
             traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)
