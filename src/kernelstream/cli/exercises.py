@@ -85,8 +85,12 @@ def _ask(case: Case, dtype: str) -> None:
         learner.predict(X[0], id=1)
         learner.label(1, y[0])
         learner.save(Path(directory) / "model.ks")
-        Learner.load(Path(directory) / "model.ks").snapshot().scores(X)
-        learner.merge(twin)
+        fork = Learner.load(Path(directory) / "model.ks")
+        fork.snapshot().scores(X)
+        fork.learn(X[::-1], y[::-1])
+        for other in (twin, fork):
+            with contextlib.suppress(ValueError):  # some merge forks of one model alone, some others alone
+                learner.merge(other)
         learner.learn(X, y)
         if case.task == REGRESSION:
             with contextlib.suppress(ValueError):  # most do not know

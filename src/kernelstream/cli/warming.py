@@ -36,11 +36,16 @@ def warm(
         from .exercises import exercises
 
         console = Console(stderr=True)
-        start, before = time.perf_counter(), ""
+        start, before, failed = time.perf_counter(), "", ""
         with SHELVES.natively():
             for words, piece in exercises(names, dtypes, around=not algorithms):
                 if words != before:
                     say(console, f"{time.perf_counter() - start:6.1f} s  {words}")
                     before = words
-                piece()
+                try:
+                    piece()
+                except ValueError as error:  # what else there is can be compiled all the same
+                    failed = failed or f"{words}: {error}"
+        if failed:
+            raise ValueError(f"not all was compiled, which happens when it is used. {failed}")
         say(console, f"{time.perf_counter() - start:6.1f} s  compiled, in {SHELVES.own}")
