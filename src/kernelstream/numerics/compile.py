@@ -12,6 +12,7 @@ import copy
 import functools
 import hashlib
 import itertools
+import os
 import threading
 import zlib
 from collections.abc import Callable, Mapping
@@ -22,14 +23,13 @@ from typing import Any
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import cgutils, inline_closurecall
+from numba.core import cgutils
 from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
 
 from . import cache
 
@@ -75,10 +75,11 @@ def is_source(path: PurePath) -> bool:
 
 
 def _source_digest() -> str:
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
+    root, digest = Path(__file__).parents[1], hashlib.sha256()
     for source in SOURCES:
-        for path in sorted((root / source).rglob("*.py")) or [root / source]:
+        # A walk, as globbing takes several times as long.
+        walk = [Path(folder, name) for folder, _, names in os.walk(root / source) for name in names]
+        for path in sorted(path for path in walk if path.suffix == ".py") or [root / source]:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -141,12 +142,10 @@ class _Cache:
         """The code for these types, or None. Numba's own cache has all declared first that could be compiled, which
         takes a quarter of a second.
         """
-        if self._identity is None:
-            return None
-        level, places = SHELVES.level, []
-        if level is not None:
-            places.append(SHELVES.shipped(level) / self._file(types, level))
-        if SHELVES.own is not None:
+        places = []
+        if self._identity is not None and SHELVES.level is not None:
+            places.append(SHELVES.shipped(SHELVES.level) / self._file(types, SHELVES.level))
+        if self._identity is not None and SHELVES.own is not None:
             places.append(SHELVES.own / self._file(types, None))
         for place in places:
             kept = cache.read(place)
@@ -155,6 +154,7 @@ class _Cache:
                     symbols, parts = kept
                     context.codegen()._engine._defined_symbols |= symbols
                     return CompileResult._rebuild(context, *parts)
+        _begin_compiling()
         return None
 
     def save_overload(self, types: Any, code: Any) -> None:
@@ -242,10 +242,17 @@ def _copier() -> Callable[[Any], Any]:
     return copied
 
 
-# To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
-# the time that compiling takes.
-if getattr(inline_closurecall, "copy", None) is copy:
-    inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
+@functools.cache
+def _begin_compiling() -> None:
+    """What is needed when something is compiled, and not to load code.
+
+    To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
+    the time that compiling takes.
+    """
+    from numba.core import inline_closurecall
+
+    if getattr(inline_closurecall, "copy", None) is copy:
+        inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -386,6 +393,8 @@ def room_on_stack(rows: int, columns: int) -> Any:
 
     @intrinsic
     def room(typing_context: Any, like: Any) -> Any:
+        from numba.np.arrayobj import populate_array
+
         matrix = numba.types.Array(like.dtype, 2, "C")
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
