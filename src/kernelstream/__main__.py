@@ -29,7 +29,10 @@ def main() -> None:
     app = app_for(sys.argv[1:])
     gc.freeze()
     gc.enable()
-    app()
+    try:
+        app()
+    finally:
+        gc.unfreeze()  # when Python ends, what is frozen would go in any order
 
 
 def _leave(number: int, frame: object) -> None:
