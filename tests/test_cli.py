@@ -426,6 +426,12 @@ print([name for name in {UNUSED} if name in sys.modules], file=sys.stderr)
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+def test_runs_in_several_processes_end_without_a_word_of_theirs():
+    done = process("run", "digits", "--runs", "2", "--jobs", "2")
+    assert done.returncode == 0
+    assert "Exception" not in done.stderr and "Traceback" not in done.stderr
+
+
 def test_the_package_alone_imports_nothing():
     code = "import sys, kernelstream; print([name for name in sys.modules if name.startswith(('numpy', 'numba'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
