@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo docs test test-long lint check bench no-tuning fuzz soak soak-serve reproduce clean
+.PHONY: demo docs test test-long lint check bench no-tuning fuzz soak soak-serve reproduce wheels clean
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.demo
 	$(RUN)/kernelstream demo
 
 # build/site/index.html. A warning is an error; the gallery's examples are run where they have changed.
@@ -52,12 +52,24 @@ soak-serve: $(VENV)/.ready
 reproduce: $(VENV)/.ready
 	$(RUN)/kernelstream reproduce all --out docs/reproduction $(ONLY)
 
+# dist/ gets a wheel with compiled code for this Python and its Numba, half an hour; PYTHON=python3.13 VENV=.venv-3.13 for another.
+wheels: $(VENV)/.ready
+	$(RUN)/python packaging/wheels.py $(PARTS)
+
 clean:
 	rm -rf $(VENV) report.html curve.png build docs/api/generated docs/gallery docs/project
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml | $(RUN)/python
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# What the demo needs, not the developers' tools.
+$(VENV)/.demo: pyproject.toml | $(RUN)/python
+	@test $(VENV)/.ready -nt pyproject.toml || \
+		$(RUN)/python -m pip install --disable-pip-version-check --editable '.[cli,plot]'
+	@touch $@
+
+$(RUN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "kernelstream needs Python 3.11 or later; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@

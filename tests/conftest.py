@@ -76,6 +76,7 @@ LONG = (
     "test_ridge.py::test_a_million_rows*",
     "test_risk.py::test_a_float32_model_goes_on_learning_after_2_to_the_24_rounds[[]dualsgd*",
     "test_risk.py::test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade",
+    "test_wheels.py::test_warming_up_chooses_native_code_for_good",
 )
 # What it tries with one learner of each kind only; the laws are tried with all, those of auto's cuts, files and threads
 # by test_auto.

@@ -402,8 +402,61 @@ def test_version_and_help():
     assert "run" in call("--help").stdout
 
 
-def test_starting_imports_nothing_heavy_that_it_does_not_need():
-    heavy = ("sklearn", "pyarrow", "matplotlib", "pandas", "joblib", "river")
-    code = f"import sys, kernelstream.cli; print([m for m in {heavy} if m in sys.modules])"
+UNUSED = (
+    *("sklearn", "pyarrow", "matplotlib", "pandas", "joblib", "river", "threadpoolctl", "tomllib", "http"),
+    *("scipy.special", "scipy.linalg", "numpy.f2py.f2py2e", "numpy.testing._private"),
+    *("kernelstream.algorithms.auto", "kernelstream.algorithms.bsgd", "kernelstream.cli.tuning"),
+    *("kernelstream.estimators", "kernelstream.sources.delimited", "kernelstream.sources.datasets"),
+)
+
+
+@pytest.mark.parametrize("data", ["digits", "rows.libsvm"])
+def test_a_command_imports_nothing_that_it_does_not_use(data, tmp_path):
+    (tmp_path / "rows.libsvm").write_text("1 1:0.5 3:2\n-1 2:1\n" * 20)
+    code = f"""
+import sys
+from kernelstream.cli import app_for
+command = ["run", "{data}", "--algorithm", "fogd", "--set", "n_components=10"]
+app_for(command)(command, standalone_mode=False)
+print([name for name in {UNUSED} if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True, cwd=tmp_path
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_runs_in_several_processes_end_without_a_word_of_theirs():
+    done = process("run", "digits", "--runs", "2", "--jobs", "2")
+    assert done.returncode == 0
+    assert "Exception" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_package_alone_imports_nothing():
+    code = "import sys, kernelstream; print([name for name in sys.modules if name.startswith(('numpy', 'numba'))])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_model_is_loaded_whatever_was_imported_before(tmp_path):
+    model = tmp_path / "model.ks"
+    assert call("run", "digits", "--algorithm", "rbp", "--save", model).exit_code == 0
+    code = f"from kernelstream import Learner; print(Learner.load({str(model)!r}).name)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout == "rbp\n"
+
+
+def test_the_name_of_a_learner_is_taken_before_it_is_imported():
+    code = """
+from kernelstream import make
+from kernelstream.engine import Algorithm
+try:
+    class FOGD(Algorithm):
+        pass
+except TypeError as error:
+    print(error)
+print(make("fogd"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout.startswith("The name FOGD belongs to kernelstream.algorithms.fogd.FOGD")
+    assert "FOGD(" in done.stdout.splitlines()[-1]

@@ -108,7 +108,18 @@ def test_an_import_for_annotations_alone_does_not_count():
 
 # What compiled code can come from, which is what the name of the cache is made from.
 
-MAKERS = {"Pointer", "by_precision", "by_record", "compiled", "evaluate", "inlined", "lift", "reduction", "step"}
+MAKERS = {
+    "Pointer",
+    "by_precision",
+    "by_record",
+    "compiled",
+    "evaluate",
+    "inlined",
+    "lift",
+    "outermost",
+    "reduction",
+    "step",
+}
 
 
 def makes_compiled_code(module):

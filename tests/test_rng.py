@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 import kernelstream
-from kernelstream.numerics import rng
+from kernelstream.numerics import normal, rng
+from kernelstream.numerics.normal import normal_quantiles
 
 # splitmix64 with seed 1234567, as published with the reference implementation (Vigna; also Rosetta Code).
 PUBLISHED = [
@@ -110,3 +112,20 @@ def test_keys_differ_by_seed_and_by_every_label():
     paths = [(0,), (1,), (-1,), (0, 0), (0, 1), (1, 0), (0, 0, 0), (0, 0, 1), (2**64 - 2,), (2**40,)]
     assert len({int(rng.key(*path)) for path in paths}) == len(paths)
     assert rng.key(-1) == rng.key(2**64 - 1)  # seeds count modulo 2^64
+
+
+def test_quantiles_of_the_normal_distribution_are_scipys_bit_for_bit_however_many():
+    rng_of_ours = np.random.default_rng(0)
+    border = normal._TAIL
+    chances = np.concatenate(
+        [
+            rng_of_ours.random(90_000),
+            10.0 ** -np.linspace(0.1, 300, 9_000),
+            1.0 - 10.0 ** -np.linspace(0.3, 15.5, 9_000),
+            [0.5, border, 1.0 - border, np.nextafter(border, 1.0), np.nextafter(1.0 - border, 0.0), 5e-324],
+        ]
+    )
+    assert len(chances) <= normal._FEW
+    assert np.array_equal(normal_quantiles(chances), ndtri(chances))
+    many = rng_of_ours.random((2, normal._FEW))
+    assert np.array_equal(normal_quantiles(many)[:, :100], normal_quantiles(many[:, :100]))

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri
 
 from .numerics import programme, rng
 from .numerics.compile import Pointer
 from .numerics.elementary import exp
+from .numerics.normal import normal_quantiles
 from .numerics.rows import MOST, Block, Sample, n_rows
 from .numerics.tiles import ALONE, four_rows, one_row
 from .numerics.tiles import DOT as DOT
@@ -278,7 +278,7 @@ class _Spectral(_Scaled):
 
     def draws(self, uniforms: np.ndarray) -> np.ndarray:
         """Independent draws for (feature, component): standard normal unless said otherwise."""
-        return np.asarray(ndtri(uniforms))
+        return normal_quantiles(uniforms)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
         """The scale of each component: these kernels are Gaussians of random width."""
@@ -346,6 +346,8 @@ class Laplacian(_Spectral):
         return np.asarray(np.tan(np.pi * (uniforms - 0.5)))  # standard Cauchy
 
     def steps(self, uniforms: np.ndarray) -> np.ndarray:
+        from scipy.special import gammaincinv
+
         return np.asarray(gammaincinv(2.0, uniforms) / self.settled_gamma)  # a density of s k''(s), k = exp(-gamma s)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
@@ -398,6 +400,8 @@ class Matern(_Spectral):
             row[j] = (one + a + constants[1] * square) * exp(-a)
 
     def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        from scipy.special import gammaincinv
+
         # Student's t with 2 nu degrees of freedom.
         return np.asarray(np.sqrt(2.0 * self.settled_gamma * self.nu / gammaincinv(self.nu, uniforms)))
 

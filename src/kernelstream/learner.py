@@ -29,7 +29,7 @@ from .engine.turns import Turns, held
 from .engine.waiting import MOST, Waiting, waiting_from
 from .losses import Novelty, as_loss
 from .numerics.margins import MarginLink
-from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, filled, n_rows, sample_of, to_block
+from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, cut, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
 from .parameters import from_json as spec_from_json
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task
@@ -414,7 +414,7 @@ class Learner:
                 f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels."
             )
         width = self._fitting_width(matrix)
-        ahead = matrix[:0]
+        ahead = cut(matrix, slice(0))
         if shown is not None:
             ahead = as_matrix(shown)
             to_block(ahead, self.dtype)
@@ -426,7 +426,7 @@ class Learner:
         for some, task, targets in pieces:
             with self._alone():
                 self._make_room(width, task)
-            found, kept = self._learn_piece(matrix[some], targets, weights[some], ahead[some])
+            found, kept = self._learn_piece(cut(matrix, some), targets, weights[some], cut(ahead, some))
             parts.append(found)
             losses.append(kept)
         self.losses = _joined(losses)
@@ -451,7 +451,7 @@ class Learner:
             some = slice(start, start + TOGETHER)
             with self._alone():
                 learn = self._advance if self._opening is None else self._open
-                parts.append(learn(matrix[some], targets[some], weights[some], ahead[some]))
+                parts.append(learn(cut(matrix, some), targets[some], weights[some], cut(ahead, some)))
                 losses.append(self.losses)
         scores, late = (_joined(part) for part in zip(*parts, strict=True))
         return (scores, late), _joined(losses)
@@ -477,11 +477,11 @@ class Learner:
             stop = n if opening is None else min(n, start + opening.until_settling)
             some = slice(start, stop)
             try:
-                parts.append(self._advance(matrix[some], targets[some], weights[some], ahead[some]))
+                parts.append(self._advance(cut(matrix, some), targets[some], weights[some], cut(ahead, some)))
             finally:
                 learned = slice(start, start + len(self.losses))
                 if opening is not None:
-                    opening.add(matrix[learned], targets[learned], weights[learned])
+                    opening.add(cut(matrix, learned), targets[learned], weights[learned])
             losses.append(self.losses)
             if opening is not None and opening.settles:
                 self._settle()

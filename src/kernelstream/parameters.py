@@ -14,9 +14,13 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, ClassVar, Self, get_origin
 
 LARGEST_SEED = 2**63 - 1
+
+# The modules of classes that are imported when they are asked for, also by a file.
+PLACES: dict[str, str] = {}
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
@@ -34,10 +38,10 @@ class Parameters:
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         taken = Parameters.registry.get(cls.__name__)
-        if taken is not None and taken.__module__ != cls.__module__:
+        owner = PLACES.get(cls.__name__) if taken is None else taken.__module__
+        if owner not in (None, cls.__module__):
             raise TypeError(
-                f"The name {cls.__name__} belongs to {taken.__module__}.{cls.__name__}, and model files go by it. "
-                "Choose another."
+                f"The name {cls.__name__} belongs to {owner}.{cls.__name__}, and model files go by it. Choose another."
             )
         Parameters.registry[cls.__name__] = cls
         prose, cls._said = said_of(inspect.cleandoc(cls.__dict__.get("__doc__") or ""), _names(cls))
@@ -192,6 +196,8 @@ def from_json(written: Any) -> Any:
         return math.inf if written == "inf" else written
     fields = dict(written)
     name = fields.pop("type", None)
+    if isinstance(name, str) and name in PLACES and name not in Parameters.registry:
+        import_module(PLACES[name])
     if not isinstance(name, str) or name not in Parameters.registry:
         raise ValueError(
             f"The file names {name!r}, which is not defined here. If it is a kernel or loss of yours, "

@@ -11,7 +11,7 @@ Symbols: eta learning_rate, e minus the slope of the squared loss.
 To add an algorithm:
 1. copy this file to ``algorithms/<name>.py`` and write the paper's update into `step`;
 2. copy ``reference/_skeleton.py`` to ``reference/<name>.py`` and write it once more, in NumPy and the paper's letters;
-3. add a row to ALGORITHMS. Command line, scikit-learn face, laws and benchmarks follow from it.
+3. add its file and row to ``algorithms/__init__.py``: command line, scikit-learn face, laws and benchmarks follow.
 """
 
 from dataclasses import dataclass

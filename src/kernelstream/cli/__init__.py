@@ -1,32 +1,56 @@
 """The command line: one file a command, and what they share: requests, jobs, outcomes."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
-from .compare import compare
-from .data import convert, datasets
-from .exporting import export
-from .inspecting import inspect
-from .predict import predict
-from .reproduce import reproduce
-from .run import run
-from .serving import serve, token
-from .showing import algorithms, demo
-from .tuning import tune
 
-app = typer.Typer(
-    name="kernelstream",
-    help="Nonlinear models learned from streams with kernels: one example at a time, in bounded memory.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-for command in (run, compare, tune, predict, inspect, export, serve, convert, reproduce, algorithms, demo):
-    app.command()(command)
-app.add_typer(datasets, name="datasets")
-app.add_typer(token, name="token")
+# The file of each command, which is imported when it is asked for.
+_FILES = {
+    "run": "run",
+    "compare": "compare",
+    "tune": "tuning",
+    "predict": "predict",
+    "inspect": "inspecting",
+    "export": "exporting",
+    "serve": "serving",
+    "convert": "data",
+    "datasets": "data",
+    "reproduce": "reproduce",
+    "algorithms": "showing",
+    "demo": "showing",
+    "warm": "warming",
+    "token": "serving",
+}
+
+
+def app_for(arguments: list[str]) -> typer.Typer:
+    """The command that arguments ask for; where they name none, all."""
+    asked = arguments[0] if arguments else ""
+    made = typer.Typer(
+        name="kernelstream",
+        help="Nonlinear models learned from streams with kernels: one example at a time, in bounded memory.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(_options)
+    for name in [asked] if asked in _FILES else _FILES:
+        command = getattr(import_module(f".{_FILES[name]}", __name__), name)
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=name)
+        else:
+            made.command()(command)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()["app"] = made = app_for([])
+    return made
 
 
 def _print_version(asked: bool) -> None:
@@ -35,7 +59,6 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")

@@ -1,6 +1,7 @@
 """The demonstration: small real data sets, streamed through several learners."""
 
 import platform
+from collections.abc import Callable
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -12,11 +13,14 @@ from rich.spinner import Spinner
 
 from .. import __version__
 from ..algorithms import ALGORITHMS
+from ..engine.cores import available
 from ..evaluate.building import learner_for
 from ..evaluate.naive import naive
+from ..evaluate.processes import Processes
 from ..evaluate.run import Trace, prequential
 from ..evaluate.settings import spec_from
 from ..metrics import default_metrics
+from ..numerics.compile import INTERPRETED, SHELVES
 from ..report.machine import machine
 from ..report.page import write_page
 from ..report.plots import write_curves
@@ -41,18 +45,34 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
     """Run all, with a table that fills on the way; write ``report.html`` and ``curve.png``."""
     output.mkdir(parents=True, exist_ok=True)
     traces: list[Trace] = []
-    if console.is_terminal:
-        with Live(traces_table(traces), console=console) as live:
-            beside = _run_all(traces, live)
-    else:
-        beside = _run_all(traces, None)
-        console.print(traces_table(traces))
+    nothing_is_compiled = SHELVES.is_empty and not INTERPRETED
+    with Processes(_compile, None, available() if nothing_is_compiled else 1) as processes:
+        # On all cores, the learners in the order in which they are waited for.
+        compiled = {name: processes.call(name) for name in LEARNERS} if nothing_is_compiled else {}
+
+        def wait_for(learner: str) -> None:
+            if learner in compiled:
+                processes.result(compiled.pop(learner))
+
+        if console.is_terminal:
+            with Live(traces_table(traces), console=console) as live:
+                beside = _run_all(traces, wait_for, live)
+        else:
+            beside = _run_all(traces, wait_for, None)
+            console.print(traces_table(traces))
     page, curve = output / "report.html", output / "curve.png"
     with console.status(f"drawing {curve.name} and {page.name}") if console.is_terminal else nullcontext():
         _draw(curve, page, traces, beside)
     for path in (page, curve):
         console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)
     return traces
+
+
+def _compile(nothing: None, algorithm: str) -> None:
+    """Have a learner compiled, by a part of its run."""
+    file = open_source(DATA_SETS[0], block_rows=_BLOCK_ROWS)
+    learner = learner_for(survey(file, scale=SCALE), spec_from(algorithm, ()), seed=SEED)
+    prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS))
 
 
 def _draw(curve: Path, page: Path, traces: list[Trace], beside: list[Trace]) -> None:
@@ -73,9 +93,9 @@ def _draw(curve: Path, page: Path, traces: list[Trace], beside: list[Trace]) -> 
     )
 
 
-def _run_all(traces: list[Trace], live: Live | None) -> list[Trace]:
+def _run_all(traces: list[Trace], wait_for: Callable[[str], None], live: Live | None) -> list[Trace]:
     """Fill `traces`; gives what is reached without looking at a row."""
-    beside: list[Trace] = []
+    lines, beside = Console(stderr=True), list[Trace]()
     for name in DATA_SETS:
         file = open_source(name, block_rows=_BLOCK_ROWS)
         found = survey(file, scale=SCALE)
@@ -91,8 +111,11 @@ def _run_all(traces: list[Trace], live: Live | None) -> list[Trace]:
 
             if live is not None:
                 # Which turns while the first learners are compiled, for nothing else does.
-                busy = Spinner("dots", f"compiling {algorithm} for {name}; the first time takes a minute")
+                busy = Spinner("dots", f"compiling {algorithm} for {name}; the first time takes half a minute")
                 live.update(Group(traces_table(traces, waiting="compiling"), busy), refresh=True)
+            else:
+                lines.print(f"{algorithm} on {name}", highlight=False)
+            wait_for(algorithm)
             learner = learner_for(found, spec, seed=SEED)
             traces[-1] = prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS), on_block=show)
         beside += [prequential(one, Shuffled(file, SEED)) for one in naive(found.task, in_order=False)]

@@ -20,8 +20,7 @@ from ..extras import MissingExtra
 from ..parameters import LARGEST_SEED
 from ..report import words
 from ..sources import Source, open_source
-from ..sources.base import DEFAULT_BLOCK_ROWS
-from ..sources.libsvm import MAX_FEATURES
+from ..sources.base import DEFAULT_BLOCK_ROWS, MAX_FEATURES
 from ..sources.survey import AUTO, SCALES, SCALES_OF_ALL_ROWS, TASKS, UNSCALED
 from .places import check_places
 from .wording import in_words

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import disk
-from ..sources.datasets import DATASETS, find
+from ..sources.base import STDIN
 from ..sources.formats import SUFFIXES
 from ..sources.servers import is_server, open_server, shown
-from ..sources.stdin import STDIN
 
 STDOUT = "-"
 _STANDARD_OUTPUT = "/dev/stdout"
@@ -85,10 +84,12 @@ def _files(data: str) -> Iterator[str | Path]:
                 yield "/dev/stdin"
     elif os.path.lexists(data):
         yield data
-    elif name in DATASETS:
-        for one in split.split("+") if split else DATASETS[name].splits:
+    elif _PATTERN.search(data) is not None:
+        yield from glob.glob(data)
+    else:
+        from ..sources.datasets import DATASETS, find
+
+        for one in split.split("+") if split else DATASETS[name].splits if name in DATASETS else ():
             with contextlib.suppress(ValueError):
                 if (file := find(name, one)) is not None:
                     yield file
-    else:
-        yield from glob.glob(data)

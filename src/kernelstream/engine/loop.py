@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..numerics.compile import by_record, compiled
+from ..numerics.compile import by_record, outermost
 from ..numerics.rows import Block, alone, row_of
 
 # What `learn_rows` does with rows; the first alone for one chunk at a time.
@@ -103,7 +103,7 @@ def _(shown, record, state, t, place):
     remember(record, state, shown.scratch, x)
 
 
-@compiled
+@outermost
 def learn_rows(record, state, scratch, examples, start, end, what):
     """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
     or its step are not finite (nothing was learned from it).
@@ -135,7 +135,7 @@ def learn_rows(record, state, scratch, examples, start, end, what):
     return end
 
 
-@compiled
+@outermost
 def score_rows(record, state, scratch, block, scores, start, end, labels):
     """scores[t] = f(row t) for the rows start .. end-1, learning nothing. Return the first row whose scores are not
     finite, or -1.

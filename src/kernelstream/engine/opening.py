@@ -63,7 +63,9 @@ class Opening:
 
     @property
     def n_bytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays().values())
+        """Of what `arrays` gives: two numbers for each value of a row, four for each row."""
+        values = sum(X.nnz if sp.issparse(X) else X.size for X, _, _ in self._parts)
+        return int(8 * (2 * values + 4 * self.n_rows))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What `opening_from` needs. A dense row is written with all of its features."""

@@ -40,6 +40,8 @@ class Runner:
     _scratches: list[Any]
     _spare: list[Any]  # scratch for predictions that nobody works on
     _singles: list[Single]
+    _learn_chunk: Callable[..., int]
+    _chunks_of: tuple[Any, ...]  # how examples were stored for which it is
 
     def __init__(
         self, spec: Algorithm, task: str, state: Any, shape: Shape, sharing: Sharing = AS_IT_PAYS, learned: int = 0
@@ -82,7 +84,7 @@ class Runner:
         """Go on with this state; where there is no memory for all that goes with it, with the one before."""
         state = on_lines(state)
         scratches = [self._room_for(state)]
-        vars(self).update(_state=state, _scratches=scratches, _spare=[], _singles=[], _late=None)
+        vars(self).update(_state=state, _scratches=scratches, _spare=[], _singles=[], _late=None, _chunks_of=())
 
     def scratch(self) -> Any:
         return self._room_for(self._state)
@@ -211,8 +213,9 @@ class Runner:
     def _learn_in_turn(self, examples: Examples, start: int, threads: int) -> None:
         while len(self._scratches) < threads:
             self._scratches.append(self.scratch())
+        scratches = self._scratches
         n = len(examples.targets)
-        learn_chunk = direct(learn_rows, self.record, self._state, self._scratches[0], examples, start, n, BOTH)
+        learn_chunk = self._chunk_learner(examples)
 
         def lift(scratch: Any, first: int, stop: int) -> None:
             learn_chunk(self.record, self._state, scratch, examples, first, stop, LIFT)
@@ -221,7 +224,19 @@ class Runner:
             self._note(learn_chunk(self.record, self._state, scratch, examples, first, stop, LEARN))
             return self.reached == stop and not self._halt[()]
 
-        cores.in_turn(lift, learn, self._scratches[:threads], start, n)
+        cores.in_turn(lift, learn, scratches[:threads], start, n)
+
+    def _chunk_learner(self, examples: Examples) -> Callable[..., int]:
+        """`learn_rows` for these examples, which is looked for once for all that are stored alike: it takes as long as
+        some hundred rows. Requires: it was called with such ones.
+        """
+        stored = (*examples.block[:3], examples.targets, examples.weights, examples.scores, examples.losses)
+        form = tuple((one.dtype, one.ndim, one.flags.c_contiguous, one.flags.writeable) for one in stored)
+        if self._chunks_of != form:
+            scratch = self._scratches[0]
+            self._learn_chunk = direct(learn_rows, self.record, self._state, scratch, examples, 0, 0, BOTH)
+            self._chunks_of = form
+        return self._learn_chunk
 
     def score(self, block: Block, scores: np.ndarray, threads: int) -> None:
         """scores[t] = f(row t), learning nothing; several callers may do so at the same time."""

@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from ..learner import Learner
 from ..metrics import LABELS, Metric, default_metrics
+from ..numerics.rows import cut
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
 from ..sources.rows import Delay
 from ..sources.survey import survey
@@ -480,7 +481,8 @@ class Run:
     def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
         """Show and learn from a block whose first row is number `row` of the source."""
         start = max(0, self.rows - row)
-        self._recognise(X[:start], y[:start], row)
+        if start > 0:
+            self._recognise(X[:start], y[:start], row)
         if start > 0 and self.delay > 0:  # shown in an earlier life, but not learned from
             late = max(0, self.rows - self.delay - row)
             self._waiting.add(X[late : min(start, len(y))], y[late:start])
@@ -492,7 +494,7 @@ class Run:
             stop = int(min(len(y), start + self._until_mark()))
             some = slice(start, stop)
             with uninterrupted():
-                self._learn(X[some], y[some], (times[0][some], times[1][some]))
+                self._learn(cut(X, some), y[some], (times[0][some], times[1][some]))
             start = stop
 
     def _recognise(self, X: Matrix, y: np.ndarray, row: int) -> None:
@@ -583,7 +585,7 @@ class Run:
     def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
         if self._watching is not None and self._watching.due and self.rows % EVERY == 0:
             self._change(self._watching)
-        old = X[:0], y[:0]  # rows whose labels come now
+        old = cut(X, slice(0)), y[:0]  # rows whose labels come now
         if self._times is not None:
             shown = self._timed(lambda: self._show_in_time(X, y, times))
         elif self._waiting.n < self.delay:

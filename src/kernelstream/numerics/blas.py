@@ -5,10 +5,10 @@ Matrices lie row after row, as NumPy has them; Fortran sees their transposes.
 """
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_blas, cython_lapack
 
 _get_name = ctypes.pythonapi.PyCapsule_GetName
 _get_name.restype, _get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -16,15 +16,14 @@ _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
-def _routine(module: Any, name: str, n_arguments: int) -> Any:
+@functools.cache
+def _routine(name: str, dtype: np.dtype[Any], n_arguments: int) -> Any:
     """A Fortran routine, whose arguments are all pointers."""
-    capsule = module.__pyx_capi__[name]
+    from scipy.linalg import cython_blas, cython_lapack  # which most learners do without
+
+    capsules = cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__
+    capsule = capsules[f"{'s' if dtype == np.float32 else 'd'}{name}"]
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(_get_pointer(capsule, _get_name(capsule)))
-
-
-_SYRK = {np.dtype(d): _routine(cython_blas, f"{p}syrk", 10) for d, p in ((np.float32, "s"), (np.float64, "d"))}
-_TRSM = {np.dtype(d): _routine(cython_blas, f"{p}trsm", 11) for d, p in ((np.float32, "s"), (np.float64, "d"))}
-_POSV = {np.dtype(d): _routine(cython_lapack, f"{p}posv", 8) for d, p in ((np.float32, "s"), (np.float64, "d"))}
 
 
 def _given(value: Any) -> Any:
@@ -47,7 +46,7 @@ def _pitch(matrix: np.ndarray) -> int:
 def add_products(sums: np.ndarray, Z: np.ndarray, fade: float = 1.0) -> None:
     """sums = fade * sums + Z'Z, its lower triangle. Requires: of one dtype."""
     one, fade_ = np.ones(1, Z.dtype), np.full(1, fade, Z.dtype)
-    _call(_SYRK[Z.dtype], b"U", b"N", Z.shape[1], len(Z), one, Z, _pitch(Z), fade_, sums, _pitch(sums))
+    _call(_routine("syrk", Z.dtype, 10), b"U", b"N", Z.shape[1], len(Z), one, Z, _pitch(Z), fade_, sums, _pitch(sums))
 
 
 def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> None:
@@ -56,7 +55,7 @@ def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> No
     Requires: of one dtype.
     """
     one, way = np.ones(1, L.dtype), b"N" if transposed else b"T"
-    _call(_TRSM[L.dtype], b"L", b"U", way, b"N", len(L), len(B), one, L, _pitch(L), B, _pitch(B))
+    _call(_routine("trsm", L.dtype, 11), b"L", b"U", way, b"N", len(L), len(B), one, L, _pitch(L), B, _pitch(B))
 
 
 def solve_positive(A: np.ndarray, B: np.ndarray) -> bool:
@@ -66,5 +65,5 @@ def solve_positive(A: np.ndarray, B: np.ndarray) -> bool:
     Requires: of one dtype.
     """
     failed = ctypes.c_int()
-    _call(_POSV[A.dtype], b"L", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)
+    _call(_routine("posv", A.dtype, 8), b"L", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)
     return failed.value == 0

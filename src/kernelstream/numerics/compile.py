@@ -1,30 +1,37 @@
-"""The only file that knows Numba: compiled functions, pointers to them, dispatch, and the cache on disk.
+"""The only file that knows Numba: compiled functions, pointers to them, dispatch, and what becomes of the code.
 
 Everything else is plain Python that runs interpreted too (``NUMBA_DISABLE_JIT=1``), with the same results.
 
-Numba's own cache does not notice that a callee in another file changed, so the cache directory carries a digest of
-the files that compiled code can come from. Without a writable directory nothing is cached and nothing fails.
-``KERNELSTREAM_CACHE`` names another place.
+Numba's own cache goes by the path of the file and does not notice that a callee in another file changed. Ours (`cache`)
+goes by a digest of the files that compiled code can come from, and takes code that a wheel brings.
+``KERNELSTREAM_CACHE`` names another place than the user's own.
 """
 
 import contextlib
 import copy
 import functools
 import hashlib
+import itertools
 import os
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import cgutils, inline_closurecall
+from numba.core import cgutils
+from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import populate_array
+
+from . import cache
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 # Interpreted code never leaves the interpreter, so that threads would only get into each other's way.
@@ -68,76 +75,124 @@ def is_source(path: PurePath) -> bool:
 
 
 def _source_digest() -> str:
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
+    root, digest = Path(__file__).parents[1], hashlib.sha256()
     for source in SOURCES:
-        for path in sorted((root / source).rglob("*.py")) or [root / source]:
+        # A walk, as globbing takes several times as long.
+        walk = [Path(folder, name) for folder, _, names in os.walk(root / source) for name in names]
+        for path in sorted(path for path in walk if path.suffix == ".py") or [root / source]:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _cache_directory() -> str | None:
-    """A directory that can be written now, or None."""
-    named = os.environ.get("KERNELSTREAM_CACHE") or os.environ.get("XDG_CACHE_HOME")
+def _features() -> Mapping[str, bool]:
+    told = numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None
+    if told or INTERPRETED or not numba.config.ENABLE_AVX:
+        return {}
     try:
-        base = Path(named) if named else Path.home() / ".cache"
-        directory = base / "kernelstream" / _source_digest()
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return str(directory)
-    except (OSError, RuntimeError):
+        return llvm.get_host_cpu_features()
+    except RuntimeError:  # LLVM does not know this processor
+        return {}
+
+
+SHELVES = cache.Shelves(_source_digest(), _features)
+_lowering = threading.RLock()
+
+# A process that compiles for another processor than its own makes code for a wheel. Its functions get numbers in their
+# symbols that those of no process beside which the code will run come near.
+if numba.config.CPU_NAME is not None:
+    FunctionIdentity._unique_ids = itertools.count(zlib.crc32(str(numba.config.CPU_NAME).encode()) << 16)
+
+
+@functools.cache
+def _target(level: str | None) -> str:
+    """What code is for, and who made it; of shipped code Numba's minor version, which its wheel asks for."""
+    minor = ".".join(numba.__version__.split(".")[:2])
+    if level is not None:
+        return f"{(llvm.get_process_triple(), level, cache.LEVELS[level])} {minor}"
+    built = numba.config.CPU_NAME in cache.LEVELS
+    return f"{cpu_target.target_context.codegen().magic_tuple()} {minor if built else numba.__version__}"
+
+
+_ANNOTATION = 5  # the place, behind the code, of what Numba would show of a function's types
+
+
+class _Cache:
+    """What Numba asks about code on disk, for one function.
+
+    outermost: no compiled function calls it. Then all but its machine code is left out, three quarters.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, outermost: bool):
+        self._function, self._outermost = function, outermost
+
+    @functools.cached_property
+    def _identity(self) -> tuple[str, str] | None:
+        return cache.identity(self._function)
+
+    @property
+    def cache_path(self) -> str:
+        return str(SHELVES.own)
+
+    def _file(self, types: Any, level: str | None) -> str:
+        assert self._identity is not None
+        return cache.file_name(*self._identity, _spelled(types), _target(level))
+
+    def load_overload(self, types: Any, context: Any) -> Any:
+        """The code for these types, or None. Numba's own cache has all declared first that could be compiled, which
+        takes a quarter of a second.
+        """
+        places = []
+        if self._identity is not None and SHELVES.level is not None:
+            places.append(SHELVES.shipped(SHELVES.level) / self._file(types, SHELVES.level))
+        if self._identity is not None and SHELVES.own is not None:
+            places.append(SHELVES.own / self._file(types, None))
+        for place in places:
+            kept = cache.read(place)
+            if kept is not None:
+                with contextlib.suppress(Exception):  # made by another version, although it says otherwise
+                    symbols, parts = kept
+                    context.codegen()._engine._defined_symbols |= symbols
+                    return CompileResult._rebuild(context, *parts)
+        _begin_compiling()
         return None
 
+    def save_overload(self, types: Any, code: Any) -> None:
+        fits = not code.lifted and not code.library.has_dynamic_globals and _ours(getattr(types, "args", types))
+        if fits and self._identity is not None and SHELVES.own is not None:
+            (name, kind, (machine, linked)), *parts = code._reduce()
+            parts[_ANNOTATION] = ""
+            symbols: set[str] = set()
+            if self._outermost:
+                module, linked = llvm.parse_bitcode(linked), llvm.parse_assembly("").as_bitcode()
+                named = itertools.chain(module.functions, module.global_variables)
+                symbols = {one.name for one in named if not one.is_declaration}
+            kept = symbols, ((name, kind, (machine, linked)), *parts)
+            cache.write(SHELVES.own / self._file(types, None), dumps(kept))
 
-CACHE_DIRECTORY = _cache_directory()
-_numba_settings = threading.RLock()
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    enable = disable = flush
 
 
-@contextlib.contextmanager
-def _our_cache() -> Iterator[bool]:
-    """Point Numba at our directory while one function is declared, and put its setting back."""
-    with _numba_settings:
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = CACHE_DIRECTORY or before
-        try:
-            yield CACHE_DIRECTORY is not None
-        finally:
-            numba.config.CACHE_DIR = before
+def _spelled(types: Any) -> str:
+    """The types of a signature in words. Numba's own leave out which class a tuple with names is of."""
+    if hasattr(types, "args"):
+        return f"{_spelled(types.args)} -> {types.return_type}"
+    found = []
+    for one in types:
+        parts, kind = getattr(one, "types", None), getattr(one, "instance_class", None)
+        word = str(one) if parts is None else f"({_spelled(parts)})"
+        found.append(word if kind is None else f"{kind.__module__}.{kind.__qualname__}{kind._fields}{word}")
+    return ", ".join(found)
 
 
-def _jit(function: Callable[..., Any], fastmath: set[str]) -> Any:
-    with _our_cache() as cache:
-        dispatcher = numba.njit(cache=cache, nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
-    if cache and not INTERPRETED:
-        _forgive(dispatcher._cache)
-        keep = dispatcher._cache.save_overload
-        dispatcher._cache.save_overload = lambda types, code: keep(types, code) if _ours(types) else None
+def _jit(function: Callable[..., Any], fastmath: set[str], *, outermost: bool = False) -> Any:
+    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
+    if not INTERPRETED:
+        dispatcher._cache = _Cache(function, outermost=outermost)
     return dispatcher
-
-
-def _forgive(cache: Any) -> None:
-    """Have a cache take files that are damaged for absent, and a disk that is full for none: code is compiled anew."""
-    file = cache._cache_file
-    load_index, load_data, save = file._load_index, file._load_data, file.save
-
-    def index() -> Any:
-        try:
-            return load_index()
-        except Exception:  # a pickle that was cut short fails in any of many ways
-            return {}
-
-    def data(name: str) -> Any:
-        try:
-            return load_data(name)
-        except Exception:
-            raise FileNotFoundError(name) from None
-
-    def saved(key: Any, code: Any) -> None:
-        with contextlib.suppress(OSError):
-            save(key, code)
-
-    file._load_index, file._load_data, file.save = index, data, saved
 
 
 def _ours(types: Any) -> bool:
@@ -154,6 +209,18 @@ def _ours(types: Any) -> bool:
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile on first call."""
     return _jit(function, _CONTRACT)
+
+
+def outermost(function: Callable[..., Any]) -> Any:
+    """Compile on first call, for Python to call and no compiled function."""
+    dispatcher = _jit(function, _CONTRACT, outermost=True)
+
+    def refuse(*arguments: Any) -> Any:
+        raise TypeError(f"{function.__name__} is called by Python alone; compiled code is to call what it calls.")
+
+    if not INTERPRETED:
+        dispatcher.get_call_template = refuse
+    return dispatcher
 
 
 def reduction(function: Callable[..., Any]) -> Any:
@@ -175,10 +242,17 @@ def _copier() -> Callable[[Any], Any]:
     return copied
 
 
-# To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
-# the time that compiling takes.
-if getattr(inline_closurecall, "copy", None) is copy:
-    inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
+@functools.cache
+def _begin_compiling() -> None:
+    """What is needed when something is compiled, and not to load code.
+
+    To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
+    the time that compiling takes.
+    """
+    from numba.core import inline_closurecall
+
+    if getattr(inline_closurecall, "copy", None) is copy:
+        inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -254,7 +328,7 @@ class Pointer:
     def address(self, dtype: Any) -> int:
         """Where the function lives in this process, for reals of ``dtype``."""
         name = np.dtype(dtype).name
-        with _numba_settings:
+        with _lowering:
             if name not in self._addresses:
                 self._addresses[name] = self._lower(name)
         return self._addresses[name]
@@ -274,15 +348,10 @@ class Pointer:
         }
         returns = numba.float64 if self.value else numba.void
         signature = tuple(letters[a] for a in self.arguments), returns
-        with _our_cache() as cache:
-            # A function made inside another one has no place in a cache.
-            cacheable = cache and self.function.__closure__ is None and "<" not in self.function.__qualname__
-            options = {"error_model": "numpy", "fastmath": self.fastmath, "_nrt": False}
-            made: Any = CFunc(self.function, signature, locals={}, options=options)
-            if cacheable:
-                made.enable_caching()
-                _forgive(made._cache)
-            made.compile()
+        options = {"error_model": "numpy", "fastmath": self.fastmath, "_nrt": False}
+        made: Any = CFunc(self.function, signature, locals={}, options=options)
+        made._cache = _Cache(self.function, outermost=True)
+        made.compile()
         self._kept.append(made)
         # The function itself: a callback is one more function around it, which hands all arguments over again.
         return int(made._library.get_pointer_to_function(made.native_name.removeprefix("cfunc.")))
@@ -324,6 +393,8 @@ def room_on_stack(rows: int, columns: int) -> Any:
 
     @intrinsic
     def room(typing_context: Any, like: Any) -> Any:
+        from numba.np.arrayobj import populate_array
+
         matrix = numba.types.Array(like.dtype, 2, "C")
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

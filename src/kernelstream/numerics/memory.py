@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 _LINE = 64  # bytes of a cache line
 
@@ -27,8 +26,10 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _blas() -> Any:
     """Looking for libraries takes a fifth of the time of an eigen-decomposition of 400 points."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController().select(user_api="blas")
 
 

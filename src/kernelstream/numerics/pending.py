@@ -14,8 +14,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from .compile import inlined
 from .expansion import dot
@@ -95,6 +93,8 @@ def keep_whitened(pending, n, v):
 
 def for_more_outputs(pending: Pending, residuals: np.ndarray) -> Pending:
     """With outputs of which the n rows that wait have these residuals (n, new) under W."""
+    from scipy.linalg import solve_triangular
+
     n, new = residuals.shape
     u = np.zeros((new, pending.u.shape[1]))
     u[:, :n] = solve_triangular(pending.factor[:n, :n], residuals, trans="T").T
@@ -119,6 +119,8 @@ def inverse_root(A: np.ndarray, ridge: float) -> np.ndarray:
     """R, lower triangular, with R'R = (A + ridge)^-1; np.linalg.LinAlgError where there is none. Requires: the lower
     triangle of A.
     """
+    from scipy.linalg.lapack import dpotrf, dtrtri
+
     M = A.astype(np.float64)
     M[np.diag_indices(len(M))] += ridge
     upper, failed = dpotrf(M.T, lower=0, overwrite_a=1)

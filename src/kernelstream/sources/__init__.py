@@ -2,23 +2,25 @@
 
 import difflib
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..engine.inputs import FixedScaling, OnlineScaling, Scaling
-from .base import DEFAULT_BLOCK_ROWS, ArraySource, LabelledBlock, Matrix, Source, SourceError
-from .bundled import BUNDLED, bundled
-from .delimited import DelimitedSource
+from .base import DEFAULT_BLOCK_ROWS, STDIN, ArraySource, LabelledBlock, Matrix, Source, SourceError
 from .formats import open_file
-from .generators import GENERATED, Checkerboard, Hyperplane, Multidist, generated
-from .libsvm import LibsvmSource
-from .messages import MessageSource
-from .npz import NpzSource
-from .rows import RowSource, as_source
 from .servers import is_server
-from .stdin import STDIN, NamedPipe, StandardInput
-from .streams import ChainedSource, Peekable, ReadAhead, open_files
-from .transform import Scaled, Shuffled, fit_scaling
+
+if TYPE_CHECKING:
+    from ..engine.inputs import FixedScaling, OnlineScaling, Scaling
+    from .delimited import DelimitedSource
+    from .generators import Checkerboard, Hyperplane, Multidist
+    from .libsvm import LibsvmSource
+    from .messages import MessageSource
+    from .npz import NpzSource
+    from .rows import RowSource, as_source
+    from .stdin import NamedPipe, StandardInput
+    from .streams import ChainedSource, Peekable, ReadAhead, open_files
+    from .transform import Scaled, Shuffled, fit_scaling
 
 __all__ = [
     "ArraySource",
@@ -52,6 +54,28 @@ __all__ = [
 ]
 
 
+# What is imported when it is asked for.
+_PLACES = {
+    "..engine.inputs": ("FixedScaling", "OnlineScaling", "Scaling"),
+    ".delimited": ("DelimitedSource",),
+    ".generators": ("Checkerboard", "Hyperplane", "Multidist"),
+    ".libsvm": ("LibsvmSource",),
+    ".messages": ("MessageSource",),
+    ".npz": ("NpzSource",),
+    ".rows": ("RowSource", "as_source"),
+    ".stdin": ("NamedPipe", "StandardInput"),
+    ".streams": ("ChainedSource", "Peekable", "ReadAhead", "open_files"),
+    ".transform": ("Scaled", "Shuffled", "fit_scaling"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    place = next((place for place, names in _PLACES.items() if name in names), None)
+    if place is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(place, __name__), name)
+
+
 def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> Source:
     """The source of what is named:
 
@@ -64,25 +88,25 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
 
     `open_file` says what `options` there are for files.
     """
-    # The data sets' files are opened by this package.
-    from .datasets import DATASETS, open_dataset
-
     name = os.fspath(path)
     place = Path(name)
-    if name == STDIN:
-        return Peekable(StandardInput(block_rows=block_rows, **options))
-    if is_server(name):
-        return Peekable(MessageSource(name, block_rows=block_rows, **options))
+    if name == STDIN or is_server(name) or place.is_fifo():
+        return _passing(name, block_rows=block_rows, **options)
+    from .bundled import BUNDLED, bundled
+    from .generators import GENERATED, generated
+
     if name in BUNDLED:
         return bundled(name, block_rows=block_rows)
     if name.partition(":")[0] in GENERATED:
         return generated(name, block_rows=block_rows)
-    if place.is_fifo():
-        return Peekable(NamedPipe(place, block_rows=block_rows, **options))
     if place.is_file():
         return open_file(place, block_rows=block_rows, **options)
     if place.is_dir() or any(letter in name for letter in "*?["):
+        from .streams import open_files
+
         return open_files(place, block_rows=block_rows, **options)
+    from .datasets import DATASETS, open_dataset
+
     data_set, _, split = name.partition("/")
     if data_set in DATASETS:
         return open_dataset(data_set, split or None, block_rows=block_rows, **options)
@@ -90,6 +114,17 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     near = [*difflib.get_close_matches(name, names), *_near_files(place)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"and the built-in names are {', '.join(names)}"
     raise FileNotFoundError(f"there is no file {name!r}, {hint}")
+
+
+def _passing(name: str, **options: Any) -> Source:
+    """What passes once: standard input, a pipe, messages of a server."""
+    from .messages import MessageSource
+    from .stdin import NamedPipe, StandardInput
+    from .streams import Peekable
+
+    if name == STDIN:
+        return Peekable(StandardInput(**options))
+    return Peekable(MessageSource(name, **options) if is_server(name) else NamedPipe(Path(name), **options))
 
 
 def _near_files(place: Path) -> list[str]:

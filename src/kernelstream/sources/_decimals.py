@@ -5,7 +5,7 @@ and so is their sum up to a rest far below the last bit. Where that rest could s
 "not sure" (Ziv's test).
 """
 
-from fractions import Fraction
+import math
 
 import numpy as np
 
@@ -22,15 +22,16 @@ _MARGIN = 2.0**-80
 
 def _parts(power: int) -> list[float]:
     """10^power as a sum of doubles with few enough bits that 32 more fit into a product."""
-    rest = Fraction(10) ** power
-    parts = []
-    for _ in range(_PARTS):
-        exponent = rest.numerator.bit_length() - rest.denominator.bit_length() - _PART_BITS
-        part = (rest / Fraction(2) ** exponent).__floor__() * Fraction(2) ** exponent
-        parts.append(float(part))
-        rest -= part
-        if rest == 0:
-            break
+    above, below = 10 ** max(power, 0), 10 ** max(-power, 0)  # what is left, a fraction
+    parts: list[float] = []
+    while above > 0 and len(parts) < _PARTS:
+        common = math.gcd(above, below)
+        above, below = above // common, below // common
+        exponent = above.bit_length() - below.bit_length() - _PART_BITS
+        up, down = 1 << max(-exponent, 0), 1 << max(exponent, 0)
+        whole = above * up // (below * down)
+        above, below = above * up - whole * below * down, below * up
+        parts.append(math.ldexp(whole, exponent))
     return parts + [0.0] * (_PARTS - len(parts))
 
 

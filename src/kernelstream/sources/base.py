@@ -31,6 +31,9 @@ Matrix: TypeAlias = Any
 LabelledBlock: TypeAlias = tuple[Matrix, NDArray[Any]]
 
 DEFAULT_BLOCK_ROWS = 4096
+STDIN = "-"  # the name of standard input
+# Of a LIBSVM file. A model's memory grows with the highest index, and one wrong digit should not ask for all there is.
+MAX_FEATURES = 2**20
 ON_ERROR = ("stop", "skip")
 # Where rows may be skipped, labels that are words are taken for errors while no more than this share of them is.
 FEW = 0.01

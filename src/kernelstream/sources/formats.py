@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..encoding.values import DEFAULT_HASH_FEATURES
-from .arff import ArffSource
-from .arrow import ArrowSource, ParquetSource
-from .base import COMPRESSIONS, DEFAULT_BLOCK_ROWS, ON_ERROR, Source, existing_file, format_suffix, one_of
-from .columns import CATEGORICAL, MISSING, ColumnOptions
-from .delimited import DelimitedSource
-from .jsonl import JsonLinesSource
-from .libsvm import MAX_FEATURES, LibsvmSource
-from .npz import NpySource, NpzSource
+from ..encoding.values import DEFAULT_HASH_FEATURES, REFUSE
+from .base import (
+    COMPRESSIONS,
+    DEFAULT_BLOCK_ROWS,
+    MAX_FEATURES,
+    ON_ERROR,
+    Source,
+    existing_file,
+    format_suffix,
+    one_of,
+)
 
 # The first suffix of a format is the usual one.
 FORMATS = {
@@ -64,10 +66,10 @@ def open_file(
     max_features: int = MAX_FEATURES,
     renumber: bool = False,
     drop: Sequence[str | int] = (),
-    categorical: str = CATEGORICAL[0],
+    categorical: str = REFUSE,
     categorical_columns: Sequence[str] = (),
     hash_features: int = DEFAULT_HASH_FEATURES,
-    missing: str = MISSING[0],
+    missing: str = REFUSE,
     encoding: dict[str, Any] | None = None,
     on_error: str = ON_ERROR[0],
 ) -> Source:
@@ -92,7 +94,10 @@ def open_file(
     """
     file = existing_file(path)
     kind = format_of(file) if format is None else one_of(format, tuple(FORMATS), "format")
+    # A format is imported when a file has it.
     if kind == "libsvm":
+        from .libsvm import LibsvmSource
+
         return LibsvmSource(
             file,
             block_rows=block_rows,
@@ -102,10 +107,14 @@ def open_file(
             encoding=encoding,
             on_error=on_error,
         )
-    if kind == "npz":
-        return NpzSource(file, block_rows=block_rows)
-    if kind == "npy":
+    if kind in ("npz", "npy"):
+        from .npz import NpySource, NpzSource
+
+        if kind == "npz":
+            return NpzSource(file, block_rows=block_rows)
         return NpySource(file, block_rows=block_rows, label=label)
+    from .columns import ColumnOptions
+
     columns = ColumnOptions(
         categorical=categorical,
         hash_features=hash_features,
@@ -116,12 +125,18 @@ def open_file(
     )
     table: dict[str, Any] = {"block_rows": block_rows, "label": label, "columns": columns, "on_error": on_error}
     if kind == "csv":
+        from .delimited import DelimitedSource
+
         delimiter = delimiter_of(file, decimal) if delimiter is None else delimiter
         return DelimitedSource(file, header=header, delimiter=delimiter, decimal=decimal, **table)
     if kind == "jsonl":
+        from .jsonl import JsonLinesSource
+
         return JsonLinesSource(file, **table)
     if kind == "arff":
+        from .arff import ArffSource
+
         return ArffSource(file, **table)
-    if kind == "parquet":
-        return ParquetSource(file, **table)
-    return ArrowSource(file, **table)
+    from .arrow import ArrowSource, ParquetSource
+
+    return (ParquetSource if kind == "parquet" else ArrowSource)(file, **table)

@@ -21,6 +21,7 @@ from ._libsvm_parser import FAULTS, HIGHEST_INDEX, OK, Buffers, parse
 from .base import (
     DEFAULT_BLOCK_ROWS,
     FEW,
+    MAX_FEATURES,
     FileSource,
     LabelledBlock,
     Source,
@@ -35,8 +36,6 @@ from .renumbering import RENUMBERED, Renumbering
 _SHORTEST_PAIR = 4
 _TOKEN = re.compile(rb"[^\s#]*")
 _QUOTED = 40
-# A model's memory grows with the highest index, and one wrong digit should not ask for all there is.
-MAX_FEATURES = 2**20
 _QUERIES = "The file groups its rows by qid: (ranking); the groups are ignored, each row is learned by itself."
 
 

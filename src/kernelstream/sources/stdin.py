@@ -26,7 +26,6 @@ from .jsonl import JsonLinesSource
 from .libsvm import LibsvmSource
 from .tables import TableSource
 
-STDIN = "-"
 _PLACE = Path("standard input")
 _FORMATS = ("libsvm", "csv", "jsonl", "arff")
 # The first bytes of compressed data; those of bz2 hold its level.

@@ -18,8 +18,9 @@ from scipy.sparse import issparse
 from ..engine.inputs import FITTED, NONE, ONLINE, SCALINGS, Scaling, named
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Classification, Multiclass, Regression, Task, classification
 from ..tasks import from_json as task_from_json
-from . import LabelledBlock, Matrix, Peekable, Source, fit_scaling
-from .base import DerivedSource, one_of
+from .base import DerivedSource, LabelledBlock, Matrix, Source, one_of
+from .streams import Peekable
+from .transform import fit_scaling
 
 AUTO = "auto"
 TASKS = (AUTO, BINARY, MULTICLASS, REGRESSION)
