@@ -24,7 +24,7 @@ from .worker import Learned, Parts, Task, learner_of
 
 # Rows that a worker learns between two synchronisations, where nobody says: a share of what is known, so that the first
 # models are soon those of all, within limits.
-_LEAST_ROWS, _MOST_ROWS, _SHARE = 1024, 2**17, 3
+_LEAST_ROWS, _MOST_ROWS, _SHARE = 64, 2**17, 3
 _STEPS = 12  # calls in which a worker learns those
 _LEAST_STEP = 256
 
