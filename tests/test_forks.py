@@ -52,6 +52,8 @@ def test_forks_become_one_that_counts_common_rows_once(name, real):
         model = parts[0].merge(parts[1], since=model)
         merged.append(np.mean(model.predict(X[4000:]) != y[4000:]))
         assert model.n_seen == start + 1000
+        again = Learner.from_parts(*model.to_parts())
+        np.testing.assert_array_equal(again.scores(X[4000:4100]), model.scores(X[4000:4100]))
         with model.reading() as (_, state):
             for count in COUNTS:
                 assert not hasattr(state, count) or getattr(state, count) <= model.n_seen
@@ -84,6 +86,17 @@ def test_a_ridge_of_forks_is_the_ridge_of_all_rows(real):
             merged.merge(part, since=model)
         model = merged
     np.testing.assert_allclose(model.scores(X[4000:]), whole.scores(X[4000:]), atol=2e-4)
+
+
+@pytest.mark.parametrize("since", [True, False])
+def test_an_expansion_without_a_budget_keeps_its_precision(since, real):
+    X, y, task = real
+    model = Learner(make("norma", kernel=Gaussian(0.5)), task(), seed=0)
+    model.learn(X[:100], y[:100])
+    forks = [learned(model, X[some], y[some]) for some in (slice(100, 150), slice(150, 200))]
+    merged = forks[0].merge(forks[1], since=model if since else None)
+    assert merged.attributes["coef"].dtype == np.float32
+    Learner.from_parts(*merged.to_parts())
 
 
 def test_points_that_both_have_are_one_term():

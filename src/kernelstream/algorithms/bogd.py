@@ -122,7 +122,7 @@ class BOGD(Descent, ExpansionAlgorithm):
         return BOGDScratch(shared, expansion.kernel_row(state.f), np.zeros(self.budget), np.zeros(self.budget))
 
     def written_out(self, state: BOGDState) -> BOGDState:
-        f = state.f._replace(coef=state.f.coef * state.sizes)
+        f = state.f._replace(coef=(state.f.coef * state.sizes).astype(state.f.coef.dtype))
         return state._replace(f=f, sizes=np.ones_like(state.sizes))
 
     def merge(

@@ -148,7 +148,8 @@ class NORMA(ExpansionAlgorithm):
         return {**super().limits(state), "oldest": (0, (self.budget or 1) - 1), "multiplier": (SMALLEST, 1.0)}
 
     def written_out(self, state: NORMAState) -> NORMAState:
-        return state._replace(f=state.f._replace(coef=state.f.coef * state.multiplier), multiplier=np.ones(()))
+        coef = (state.f.coef * state.multiplier).astype(state.f.coef.dtype)
+        return state._replace(f=state.f._replace(coef=coef), multiplier=np.ones(()))
 
     def attributes(self, state: NORMAState) -> dict[str, Any]:
         """rho, or epsilon: where the border is."""
