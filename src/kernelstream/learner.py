@@ -196,7 +196,7 @@ class Learner:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left that first rows settle: then copies can learn apart and be merged."""
+        """Whether nothing is left that first rows settle, so that copies can learn apart and be merged."""
         return self._runner is not None and self._opening is None and not self._first_rows()
 
     @property
