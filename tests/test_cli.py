@@ -420,9 +420,10 @@ command = ["run", "{data}", "--algorithm", "fogd", "--set", "n_components=10"]
 app_for(command)(command, standalone_mode=False)
 print([name for name in {UNUSED} if name in sys.modules], file=sys.stderr)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True, cwd=tmp_path
-    )
+    for _ in range(2):  # the first may have to compile, which imports more
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True, cwd=tmp_path
+        )
     assert done.stderr.splitlines()[-1] == "[]"
 
 

@@ -171,7 +171,7 @@ def _merge_settled(learner: "Learner", other: "Learner", since: "Learner | None"
     state, joining, begun = (
         None if runner is None else mine.spec.grow(runner.state, shape) for runner in (mine, theirs, past)
     )
-    merged = mine.spec.merge(mine.record, state, joining, weight, begun)
+    merged = mine.spec.merge(mine.record, state, joining, weight, *([] if begun is None else [begun]))
     n_seen = learner.n_seen + other.n_seen - common
     learner._runner = Runner(mine.spec, mine.task, merged, shape, learner.sharing, n_seen)
     learner.inputs = learner.inputs.copy()

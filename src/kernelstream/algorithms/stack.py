@@ -307,7 +307,8 @@ class Stack(Algorithm):
     ) -> StackState:
         each = zip(self.learners, *(unlisted(own) for own in (record.parts, state.parts, other.parts)), strict=True)
         past = [None] * len(self.learners) if since is None else unlisted(since.parts)
-        parts = [part.merge(*own, weight, was) for (part, *own), was in zip(each, past, strict=True)]
+        known = [() if since is None else (was,) for was in past]
+        parts = [part.merge(*own, weight, *was) for (part, *own), was in zip(each, known, strict=True)]
         mine, theirs, own = state.own, other.own, None if since is None else since.own
         combined = merged(mine.combined, theirs.combined, weight, None if own is None else own.combined)
         link = (1.0 - weight) * mine.link + weight * theirs.link

@@ -3,11 +3,10 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 
-from ..distributed.coordinator import Result
 from ..engine import disk
 from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
@@ -28,6 +27,9 @@ from .others import knows_its_classes, other
 from .output import Outcome
 from .request import Request, RunRequest
 from .sink import Sink
+
+if TYPE_CHECKING:
+    from ..distributed.coordinator import Result
 
 
 class Kept(NamedTuple):

@@ -5,14 +5,13 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from .. import __version__
-from ..distributed.coordinator import Result
 from ..engine import disk
 from ..evaluate.experiments import summarized
 from ..evaluate.run import Trace
@@ -29,6 +28,9 @@ from .hints import doubtful
 from .looking import echo, say
 from .places import is_stdout
 from .request import Request
+
+if TYPE_CHECKING:
+    from ..distributed.coordinator import Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,7 @@ class Outcome:
     passes: int = 1
     saved: Path | None = None
     insides: dict[str, Inside] = field(default_factory=dict)
-    crew: Result | None = None
+    crew: "Result | None" = None
     naive: Sequence[Trace] = ()
 
     @property

@@ -220,7 +220,8 @@ class Algorithm(Parameters):
     def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         """(1 - weight) * state + weight * other, compressed as the algorithm does. No argument is changed.
 
-        since: the state that both went on from, if they did: what it has counted, they have not counted apart.
+        since: the state that both went on from, if they did: what it has counted, they have not counted apart. It is
+            handed over only where there is one.
         """
         raise NotImplementedError
 
