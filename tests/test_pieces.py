@@ -85,8 +85,9 @@ def test_a_compressed_file_is_one_piece(rows, tmp_path, monkeypatch):
     pieces, found = read_apart(open_source(tmp_path / "rows.csv.gz"), 100, monkeypatch)
     assert len(pieces) == 1
     np.testing.assert_array_equal(joined(found)[0], rows.X)
-    assert "1 of 2 workers have rows to read" in cutting.too_few(pieces, 2)
-    assert cutting.too_few(pieces, 1) is None
+    (notice,) = cutting.too_few(pieces, 2)
+    assert "1 of 2 workers have rows to read" in notice
+    assert cutting.too_few(pieces, 1) == ()
 
 
 def test_a_line_break_in_quotes_is_refused_where_lines_are_read_apart(tmp_path, monkeypatch):

@@ -271,7 +271,7 @@ class Job:
             found=self._found,
             looking_ahead_seconds=self._looking_ahead_seconds,
             skipped=self.file.skipped,
-            notices=self.file.notices,
+            notices=self.file.notices + (() if self.crew is None else self.crew.notices),
             insides={
                 model.name: inside(model.learner, self.file.feature_names)
                 for model in self.models

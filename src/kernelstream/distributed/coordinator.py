@@ -89,6 +89,7 @@ class Result:
     source: Source
     workers: list[WorkerRecord] = field(default_factory=list)
     synchronisations: list[Synchronisation] = field(default_factory=list)
+    notices: tuple[str, ...] = ()  # what one should know, a sentence each
 
     @property
     def bytes(self) -> int:

@@ -1,5 +1,6 @@
 """`train`: a learner on several workers, from files, arrays or a Ray Dataset."""
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from ..evaluate.building import learner_for
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..sources import ChainedSource, Peekable, Source, open_source
-from ..sources.pieces import cut, knowing, looked_at, place_of, words_of
+from ..sources.pieces import cut, knowing, looked_at, place_of, too_few, words_of
 from ..sources.survey import Survey, survey
 from ..tasks import Classification
 from .coordinator import Coordinator, Plan, Result
@@ -23,13 +24,12 @@ _TRIED_ROWS = 300  # on which most learners have settled what they settle
 
 class Checkpoints(NamedTuple):
     """The file in which training is kept after each synchronisation, whether to go on from it, and what it must have
-    been begun with (`asked`); `extra` goes into its header too.
+    been begun with (`asked`).
     """
 
     path: str | os.PathLike[str]
     resume: bool = False
     asked: dict[str, Any] | None = None
-    extra: dict[str, Any] | None = None
 
 
 def train(
@@ -73,34 +73,29 @@ def train(
     with cluster(address, workers) as size:
         rows = _as_stream(source, label)
         model, found = _begun(learner, rows)
-        if not model.is_settled:
-            _require_mergeable(model)
+        _require_mergeable(model)
         judges = list(default_metrics(model.task.name) if metrics is None else metrics)
 
-        crew = RayCrew(size)
-        rows = _with_words(rows, crew)
-        pieces = cut(rows, size)
-        kept = None if checkpoints is None else _Kept(checkpoints, pieces)
-        state = None if kept is None else kept.resumed()
-        if state is not None:
-            model = state.model
-        coordinator = Coordinator(
-            crew,
-            model,
-            pieces,
-            judges,
-            plan,
-            source=rows,
-            head=looked_at(rows)[0],
-            on_round=_both(None if kept is None else kept.keep, on_round),
-            believe=None if found is None else lambda new, n: found.believe(rows.name, new, n),
-        )
-        if state is not None:
-            coordinator.restore(state.state)
-        try:
+        with contextlib.closing(RayCrew(size)) as crew:
+            rows = _with_words(rows, crew)
+            pieces = cut(rows, size)
+            kept = None if checkpoints is None else _Kept(checkpoints, pieces)
+            state = None if kept is None else kept.resumed()
+            coordinator = Coordinator(
+                crew,
+                model if state is None else state.model,
+                pieces,
+                judges,
+                plan,
+                source=rows,
+                head=looked_at(rows)[0],
+                on_round=_both(None if kept is None else kept.keep, on_round),
+                believe=None if found is None else lambda new, n: found.believe(rows.name, new, n),
+            )
+            coordinator.result.notices = too_few(pieces, size)
+            if state is not None:
+                coordinator.restore(state.state)
             return coordinator.run()
-        finally:
-            crew.close()
 
 
 def _plan(every: int | None, apart: float | None) -> Plan:
@@ -219,8 +214,7 @@ class _Kept:
         return _State(model, header["training"])
 
     def keep(self, coordinator: Coordinator) -> None:
-        extra = self.header | (self.checkpoints.extra or {})
-        coordinator.result.model.save(self.checkpoints.path, training=coordinator.state(), **extra)
+        coordinator.result.model.save(self.checkpoints.path, training=coordinator.state(), **self.header)
 
 
 def _both(

@@ -122,11 +122,11 @@ def _spans(part: FileSource, size: int, head: Source) -> Iterator[Source]:
         yield piece
 
 
-def too_few(pieces: Sequence[Source], workers: int) -> str | None:
+def too_few(pieces: Sequence[Source], workers: int) -> tuple[str, ...]:
     """What a person should know who has more workers than pieces."""
     if len(pieces) >= workers:
-        return None
+        return ()
     return (
         f"{len(pieces)} of {workers} workers have rows to read: compressed and small files are not cut. Parquet is, "
-        "between its row groups (kernelstream convert)."
+        "between its row groups (kernelstream convert).",
     )
