@@ -231,8 +231,8 @@ def test_the_protocols_client_is_told_what_is_wrong(protocol):
     [
         (b"{}", "br", 415, "there are gzip and deflate"),
         (b"{}", "gzip", 400, "is not gzip"),
-        (gzip.compress(b"{}")[:-9], "gzip", 400, "end is missing"),
-        (gzip.compress(b" " * (33 * 2**20)), "gzip", 413, "33,554,432 bytes"),
+        (gzip.compress(b"{}", mtime=0)[:-9], "gzip", 400, "end is missing"),
+        (gzip.compress(b" " * (33 * 2**20), mtime=0), "gzip", 413, "33,554,432 bytes"),
     ],
 )
 def test_bodies_that_cannot_be_unpacked_are_refused(service, models, body, encoding, status, words):
