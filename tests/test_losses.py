@@ -22,6 +22,7 @@ from kernelstream.losses import (
     Huber,
     Logistic,
     PerceptronLoss,
+    Quantile,
     SmoothHinge,
     Softmax,
     Squared,
@@ -35,7 +36,7 @@ ROUNDING = {"float64": 1e-14, "float32": 1e-6}
 
 VARIANTS = [
     *(kind() for kind in LOSSES.values()),
-    SmoothHinge(2.0), EpsilonInsensitive(0.0), Huber(0.3), Squared(half=False),
+    SmoothHinge(2.0), EpsilonInsensitive(0.0), Huber(0.3), Squared(half=False), Quantile(0.9),
 ]  # fmt: skip
 FORMS = [(loss, task) for loss in VARIANTS for task in loss.tasks]
 MARGINS = [loss for loss in VARIANTS if BINARY in loss.tasks]
@@ -108,6 +109,9 @@ KINKS = [
     (Huber(1.0), 2.0, 1.5, 1.0),
     (Huber(0.5), -2.0, 0.875, -0.5),
     (Huber(1.0), 0.5, 0.125, 0.5),
+    (Quantile(0.75), 0.0, 0.0, 0.0),
+    (Quantile(0.75), 2.0, 0.5, 0.25),
+    (Quantile(0.75), -2.0, 1.5, -0.75),
 ]
 
 
@@ -143,6 +147,9 @@ def exact(loss, m):
             return max(mpmath.mpf(0), abs(m) - e), mpmath.sign(m) if abs(m) > e else 0
         case Huber(delta=d):
             return (m**2 / 2, m) if abs(m) <= d else (d * (abs(m) - mpmath.mpf(d) / 2), d * mpmath.sign(m))
+        case Quantile(level=level):
+            share = mpmath.mpf(1) - level if m > 0 else -mpmath.mpf(level)
+            return share * m, share
 
 
 EXTREMES = [s * m for m in (1e-300, 1e-20, 1e-8, 36.0, 40.0, 700.0, 745.0, 1e3, 1e10, 1e15) for s in (1, -1)]

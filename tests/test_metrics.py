@@ -27,7 +27,10 @@ from kernelstream.metrics import (
     metrics_from,
 )
 from kernelstream.metrics.faded import ALPHA
+from kernelstream.metrics.intervals import LEVEL
 from kernelstream.metrics.ranking import _bins
+from kernelstream.numerics.conformal import RECENT, STEP
+from kernelstream.reference.conformal import intervals
 from kernelstream.sources import open_source
 
 CLASSES = {"binary": ["no", "yes"], "multiclass": [1.0, 2.0, 5.0, 7.0], "regression": None}
@@ -59,6 +62,10 @@ def expected(name, task, y, shown):
     """What scikit-learn says."""
     fading = ALPHA ** np.arange(len(y))[::-1]
     positive = {"pos_label": "yes"} if task == "binary" else {"average": "macro"}
+    if task == "regression":  # scikit-learn has no intervals of a stream: these are the reference's
+        low, high = intervals(y - shown, LEVEL, RECENT, STEP).T
+        held, finite = (low <= y - shown) & (y - shown <= high), np.isfinite(high)
+        width, beyond = (high - low)[finite], np.maximum(np.maximum(low - (y - shown), y - shown - high), 0)[finite]
     return {
         "mistake_rate": lambda: 1 - sk.accuracy_score(y, shown),
         "balanced_error": lambda: 1 - sk.balanced_accuracy_score(y, shown),
@@ -73,6 +80,9 @@ def expected(name, task, y, shown):
         "r2": lambda: sk.r2_score(y, shown),
         "faded_mistake_rate": lambda: 1 - sk.accuracy_score(y, shown, sample_weight=fading),
         "faded_mae": lambda: sk.mean_absolute_error(y, shown, sample_weight=fading),
+        "coverage": lambda: np.mean(held),
+        "interval_width": lambda: np.mean(width),
+        "interval_score": lambda: np.mean(width + 2 / (1 - LEVEL) * beyond),
     }[name]()
 
 
@@ -93,7 +103,10 @@ def test_every_metric_is_the_same_number_however_the_rows_are_cut(name, task):
         assert (pieces.value, pieces.n) == (whole.value, 500)
 
 
-@given(st.sampled_from(EVERY), st.integers(1, 60), st.data())
+OWN_INTERVALS = ("coverage", "interval_width", "interval_score")
+
+
+@given(st.sampled_from([which for which in EVERY if which[0] not in OWN_INTERVALS]), st.integers(1, 60), st.data())
 def test_merging_equals_one_pass(which, n, data):
     y, shown = rows(*which, n, seed=n)
     cut = data.draw(st.integers(0, n))
@@ -103,6 +116,17 @@ def test_merging_equals_one_pass(which, n, data):
     assert left.n == n
     exact = issubclass(METRICS[which[0]], BalancedError | Kappa | F1 | AUC)
     assert left.value == pytest.approx(whole.value, nan_ok=True, rel=0 if exact else 1e-12, abs=0)
+
+
+@pytest.mark.parametrize("name", OWN_INTERVALS)
+def test_rows_apart_have_intervals_of_their_own_and_merging_is_their_mean(name):
+    y, shown = rows(name, "regression")
+    left, right = (made(name, "regression").update(y[part], shown[part]) for part in (slice(200), slice(200, None)))
+    early = 0 if name == "coverage" else 19  # infinite widths are not counted
+    expected = np.average([left.value, right.value], weights=[200 - early, 300 - early])
+    assert left.merge(right).value == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match=r"level 0.9 cannot be merged with that of 0.5"):
+        left.merge(METRICS[name](level=0.5).update(y, shown))
 
 
 @pytest.mark.parametrize(("name", "task"), EVERY)

@@ -28,6 +28,7 @@ from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns, held
 from .engine.waiting import MOST, Waiting, waiting_from
 from .losses import Novelty, as_loss
+from .numerics.intervals import Intervals, intervals_from
 from .numerics.margins import MarginLink
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, cut, filled, n_rows, sample_of, to_block
 from .parameters import Parameters, whole
@@ -170,9 +171,12 @@ class Learner:
     def _begin(self) -> None:
         """What is there before the first row."""
         self._runner: Runner | None = None
-        # Of a classifier whose scores are margins; others have chances of their own.
-        self._calibration: Calibration | None = None
-        if isinstance(self.task, Classification) and not (self._own_chances or self.without_labels):
+        # What is learned of how good the scores are: of values, and of margins; other classifiers have chances of
+        # their own.
+        self._calibration: Calibration | Intervals | None = None
+        if not isinstance(self.task, Classification):
+            self._calibration = Intervals()
+        elif not (self._own_chances or self.without_labels):
             self._calibration = Calibration.of(len(self.task.classes))
         settles = self.algorithm.depends_on_data or self.inputs.features.settles
         self._opening = Opening() if settles else None
@@ -245,7 +249,7 @@ class Learner:
     @property
     def link(self) -> MarginLink | None:
         """From scores that are margins to chances of classes; None where the algorithm or its loss says these."""
-        return self._calibration.link if self._calibration else None
+        return self._calibration.link if isinstance(self._calibration, Calibration) else None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[tuple[Algorithm, Any]]:
@@ -517,6 +521,11 @@ class Learner:
         runner, start = self._runner, self.n_seen
         inputs = self.inputs.copy() if self.inputs.follows else self.inputs
         losses = np.zeros(0)
+
+        def undone(scores: np.ndarray) -> np.ndarray:
+            n = len(scores)
+            return offsets[:n, None] + units[:n, None] * scores if inputs.targets.changes else scores
+
         try:
             rows, shown = inputs.features.learn_beside(matrix, ahead)
             scaled, offsets, units = inputs.targets.learn_targets(targets)
@@ -538,10 +547,8 @@ class Learner:
             n = self.n_seen - start
             self.losses = losses[:n]
             if self._calibration and n > 0:
-                self._calibration.learn(examples.scores[:n], scaled[:n], weights[:n], start)
-        if not self.inputs.targets.changes:
-            return examples.scores, late
-        return tuple(offsets[: len(part), None] + units[: len(part), None] * part for part in (examples.scores, late))
+                self._calibration.learn(undone(examples.scores)[:n], targets[:n], weights[:n], start)
+        return undone(examples.scores), undone(late)
 
     def _examples(self, block: Block, targets: np.ndarray, weights: np.ndarray) -> Examples:
         n = len(targets)
@@ -602,6 +609,30 @@ class Learner:
             return found if self.algorithm.models_deviations else self.algorithm.deviations(None, None, iter(()))
         found = self._runner.spec.deviations(self._runner.record, self._runner.state, self._runner.chunks(block))
         return found * (self.inputs.targets.undo(np.ones(shape)) - self.inputs.targets.undo(np.zeros(shape)))
+
+    def intervals(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """The ends of an interval that holds the target of each row with a chance of `level`, (n, 2): of any learner,
+        however wrong its model is and however the stream drifts, by the residuals of the rows so far
+        (`numerics.intervals`). Infinite before the first 2 / (1 - level) - 1 rows. Requires: a regression.
+
+        level: 0.5, 0.8, 0.9, 0.95 or 0.99
+        """
+        return self.intervals_of(self.scores(X), level)
+
+    def intervals_of(self, scores: np.ndarray, level: float = 0.9) -> np.ndarray:
+        """`intervals` of rows whose scores (n, 1) are known."""
+        with self._turns.reading:
+            return self._own_intervals().around(scores, level)
+
+    def coverage(self, level: float = 0.9) -> float:
+        """The share of rows so far whose target lay in the interval of that level from before they were learned."""
+        with self._turns.reading:
+            return self._own_intervals().coverage(level)
+
+    def _own_intervals(self) -> Intervals:
+        if not isinstance(self._calibration, Intervals):
+            raise ValueError("Classes have no intervals; probabilities say how sure a classifier is.")
+        return self._calibration
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Target minus score, (n, K), of rows that were learned once, each under the model of all rows but this one.
@@ -674,14 +705,14 @@ class Learner:
         """
         if not isinstance(self.task, Classification):
             raise ValueError(
-                "A regression has no classes, and so no probabilities of them. How far off its values are to be "
-                "expected, deviations says, of auto and ridge; for classes choose Binary([...]) or Multiclass([...])."
+                "A regression has no classes, and so no probabilities of them. Intervals say how far off its values "
+                "are to be expected; for classes choose Binary([...]) or Multiclass([...])."
             )
         if self.without_labels:
             raise ValueError("Novelty has no chances: a score lies above the border or below it (decision_function).")
         if len(self.task.classes) == 1:
             return np.ones((len(scores), 1))
-        if self._calibration:
+        if isinstance(self._calibration, Calibration):
             with self._turns.reading:
                 return self._calibration.chances(scores)
         if self.algorithm.models_probabilities:
@@ -916,9 +947,11 @@ class Learner:
             raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")
         if header.get("waiting") is not None and header["waiting"]["ids"]:
             learner.waiting = waiting_from(header["waiting"], files.part(arrays, "waiting"))
-        if learner._calibration:
-            assert isinstance(learner.task, Classification)
-            learner._calibration = calibration_from(files.part(arrays, "link"), len(learner.task.classes))
+        if isinstance(learner.task, Classification):
+            if learner._calibration:
+                learner._calibration = calibration_from(files.part(arrays, "link"), len(learner.task.classes))
+        else:
+            learner._calibration = intervals_from(files.part(arrays, "link"))
         if header["settled"] is not None:
             settled = spec_from_json(header["settled"])
             width, n_seen = header["width"], header["n_seen"]

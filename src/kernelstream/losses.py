@@ -16,7 +16,7 @@ import numpy as np
 
 from .numerics.compile import Pointer, call_for_value, inlined
 from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
-from .parameters import Parameters, at_least, did_you_mean, one_of, positive
+from .parameters import Parameters, at_least, did_you_mean, one_of, positive, share
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
@@ -201,6 +201,24 @@ class Absolute(_Residual):
 
 
 @dataclass
+class Quantile(_Residual):
+    """(1 - level) r above the target, -level r below it: least where f is the quantile of that level."""
+
+    level: float = 0.5
+
+    def check(self) -> None:
+        share(level=self.level)
+
+    def constants(self) -> tuple[float, ...]:
+        return (float(self.level),)
+
+    @staticmethod
+    def formula(constants: Any, m: float, slope: Any) -> float:
+        slope[0] = 1.0 - constants[0] if m > 0.0 else (-constants[0] if m < 0.0 else 0.0)
+        return slope[0] * m
+
+
+@dataclass
 class Tube(Absolute):
     """|r| itself, for learners that compare it with a border of their own (NORMA). Not a loss to descend."""
 
@@ -254,6 +272,7 @@ LOSSES: dict[str, type[Loss]] = {
     "absolute": Absolute,
     "epsilon-insensitive": EpsilonInsensitive,
     "huber": Huber,
+    "quantile": Quantile,
 }
 
 # What a learner compares with a border of its own.

@@ -177,7 +177,8 @@ def _merge_settled(learner: "Learner", other: "Learner", since: "Learner | None"
     learner.inputs = learner.inputs.copy()
     learner.inputs.merge(other.inputs, None if since is None else since.inputs)
     if learner._calibration and other._calibration:
-        learner._calibration = learner._calibration.merged(other._calibration, weight)
+        past_link = None if since is None else since._calibration
+        learner._calibration = learner._calibration.merged(other._calibration, weight, past_link)
 
 
 def _check_mergeable(learner: "Learner", other: "Learner", what: str = "merged") -> None:

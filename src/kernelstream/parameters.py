@@ -222,6 +222,12 @@ def fraction(**values: Any) -> None:
             raise ValueError(f"{name}={value!r} must be a number greater than 0 and not greater than 1.")
 
 
+def share(**values: Any) -> None:
+    for name, value in values.items():
+        if not (_number(value) and 0 < value < 1):
+            raise ValueError(f"{name}={value!r} must be a number greater than 0 and less than 1.")
+
+
 def at_least(limit: float, **values: Any) -> None:
     for name, value in values.items():
         if not (_number(value) and value >= limit):

@@ -285,8 +285,14 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         """Learn from the rows of a table, in their order."""
         self._learn_many(self._begin(Regression()) if self._learner is None else self._learner, X, y, w)
 
-    def predict_one(self, x: dict[Any, Any]) -> float:
-        """The value of a row; 0 before any was learned."""
+    def predict_one(self, x: dict[Any, Any], with_interval: bool = False, level: float = 0.9, **kwargs: Any) -> Any:
+        """The value of a row; 0 before any was learned. With `with_interval` River's Interval, which holds the target
+        with a chance of `level` (0.5, 0.8, 0.9, 0.95 or 0.99).
+        """
+        if with_interval:
+            from river.conf.interval import Interval
+
+            return Interval(*((-np.inf, np.inf) if self._learner is None else self._learner.intervals([x], level)[0]))
         lane = self._lane
         if lane is not None and lane.score(x):
             return lane.first_score[0]

@@ -36,6 +36,10 @@ class PredictRequest(o.Reading):
     ] = STDOUT
     scores: Annotated[bool, typer.Option("--scores", help="Write the scores too.")] = False
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Write the probability of each class.")] = False
+    intervals: Annotated[
+        float | None,
+        typer.Option(metavar="LEVEL", help="Write the ends of an interval that holds a value this often: 0.9."),
+    ] = None
 
 
 @o.takes(PredictRequest)
@@ -49,7 +53,7 @@ def predict(request: PredictRequest) -> None:
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)
     metric = default_metrics(learner.task.name)[-1]
-    task = _Predicting(learner, metric, request.scores, request.probabilities)
+    task = _Predicting(learner, metric, request)
     with interrupts, line:
         _write(request.out, task.tables(ReadAhead(file), line))
     if interrupts.seen:
@@ -64,12 +68,11 @@ def predict(request: PredictRequest) -> None:
 class _Predicting:
     """What is written, block by block; counts the rows and compares them with their labels."""
 
-    def __init__(self, learner: Learner, metric: Metric, scores: bool, probabilities: bool):
-        self.learner, self.metric = learner, metric
-        self.scores, self.probabilities = scores, probabilities
-        self.rows = 0
-        if probabilities:  # refuses a model that has none before anything is written
-            learner.probabilities_of(np.zeros((0, learner.task.n_outputs)))
+    def __init__(self, learner: Learner, metric: Metric, request: PredictRequest):
+        self.learner, self.metric, self.rows = learner, metric, 0
+        self.scores, self.probabilities, self.level = request.scores, request.probabilities, request.intervals
+        nothing = np.zeros((0, learner.task.n_outputs))
+        self._beside(nothing)  # refuses what a model does not have before anything is written
 
     def tables(self, source: Source, line: ProgressLine) -> Iterator[list[Any]]:
         """The names of the columns, then their values in the rows of each block."""
@@ -81,11 +84,14 @@ class _Predicting:
             if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and not _unknown(y):
                 self.metric.update(y, labels)
             self.rows += len(y)
-            columns = [plain(labels)]
-            columns += np.asarray(raw, np.float64).T.tolist() if self.scores else []
-            columns += self.learner.probabilities_of(raw).T.tolist() if self.probabilities else []
-            yield list(zip(*columns, strict=True))
+            yield list(zip(plain(labels), *self._beside(raw), strict=True))
             line.looked_ahead(self.rows)
+
+    def _beside(self, raw: np.ndarray) -> list[Any]:
+        """The columns beside the predictions."""
+        columns = np.asarray(raw, np.float64).T.tolist() if self.scores else []
+        columns += self.learner.probabilities_of(raw).T.tolist() if self.probabilities else []
+        return columns + (self.learner.intervals_of(raw, self.level).T.tolist() if self.level is not None else [])
 
     def _fitting(self, X: Matrix) -> Matrix:
         """The rows as wide as the model's; features that a sparse row does not name are 0."""
@@ -105,7 +111,8 @@ class _Predicting:
         outputs = classes if task.n_outputs > 1 else [""]
         names = ["prediction"]
         names += [f"score {name}".strip() for name in outputs] if self.scores else []
-        return names + ([f"probability {name}" for name in classes] if self.probabilities else [])
+        names += [f"probability {name}" for name in classes] if self.probabilities else []
+        return names + (["low", "high"] if self.level is not None else [])
 
 
 def _unknown(y: np.ndarray) -> bool:

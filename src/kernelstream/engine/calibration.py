@@ -23,11 +23,6 @@ def counted(start: int, n: int) -> np.ndarray:
     return (rows < FIRST) | ((rows * GOLDEN) % 2**32 < 2**32 // EVERY)
 
 
-def counts(row: int) -> bool:
-    """`counted` for one row."""
-    return row < FIRST or (row * GOLDEN) % 2**32 < 2**32 // EVERY
-
-
 class Calibration:
     """Grows with the classes; arrays are its own. Rows that come one by one wait until there are some of them, or
     somebody looks: a call of compiled code costs as much as learning a row.
@@ -67,9 +62,9 @@ class Calibration:
             self._take(scores[some], targets[some], weights[some])
 
     def learn_one(self, scores: np.ndarray, target: float, weight: float, start: int) -> None:
-        """`learn` for one row, scores (1, K)."""
+        """`learn` for one row, scores (1, K), which may change afterwards."""
         if start < FIRST or (start * GOLDEN) % 2**32 < 2**32 // EVERY:
-            self._waiting.append((scores, target, weight))
+            self._waiting.append((scores.copy(), target, weight))
             if len(self._waiting) == TOGETHER:
                 self._catch_up()
 
@@ -94,8 +89,10 @@ class Calibration:
     def copy(self) -> "Calibration":
         return Calibration(MarginLink(*(array.copy() for array in self.link)))
 
-    def merged(self, other: "Calibration", weight: float) -> "Calibration":
-        """That of (1 - weight) * f + weight * other f: the mean of both. Requires: equal classes."""
+    def merged(self, other: Any, weight: float, since: Any = None) -> "Calibration":
+        """That of (1 - weight) * f + weight * other f: the mean of both, whatever they went on from. Requires: equal
+        classes.
+        """
         pairs = zip(self.link, other.link, strict=True)
         return Calibration(MarginLink(*((1.0 - weight) * mine + weight * theirs for mine, theirs in pairs)))
 

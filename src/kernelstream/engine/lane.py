@@ -8,7 +8,6 @@ from math import hypot
 from typing import Any
 
 from ..numerics.rows import LARGEST
-from .calibration import counts
 from .runner import Runner
 
 _FORMATS = {"float32": "f", "float64": "d"}
@@ -82,8 +81,8 @@ class Lane:
         if reached < 0:
             self._runner._note(reached)
         learner, row = self._learner, int(self._learned[()]) - 1
-        if learner._calibration and counts(row):
-            learner._calibration.learn(single.scores, single.targets, single.weights, row)
+        if learner._calibration:
+            learner._calibration.learn_one(single.scores, target, weight, row)
         if self._halt[()]:
             self._runner.make_ready()
         return True

@@ -79,13 +79,22 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The value of each row; with `return_std` also how far from it the target is to be expected, a standard
-        deviation (of learners that say how sure they are: ridge).
+        deviation (of learners that say how sure they are, as ridge does; `predict_interval` has all of them).
         """
         learner = self._fitted()
         rows = self._rows(X, reset=False)
         deviations = self._decoded(learner.deviations(rows)) if return_std else None
         shown = self._decoded(learner.scores(rows))
         return (shown, deviations) if return_std else shown
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> np.ndarray:
+        """The ends of an interval that holds the target of each row with a chance of `level`, (n, 2); of several
+        targets (n, targets, 2). By the residuals of the rows so far, of any learner, and it holds while a stream
+        drifts; infinite before the first 2 / (1 - level) - 1 rows.
+
+        level : 0.5, 0.8, 0.9, 0.95 or 0.99
+        """
+        return np.asarray(self._fitted().intervals(self._rows(X, reset=False), level))
 
     def _begin(self, task: Any, rows: Any = None) -> Any:
         learner = super()._begin(task, rows)

@@ -61,6 +61,9 @@ class SideBySide:
     def deviations(self, X: Any) -> np.ndarray:
         return self._each(lambda learner, j: learner.deviations(X))
 
+    def intervals(self, X: Any, level: float = 0.9) -> np.ndarray:
+        return np.stack([learner.intervals(X, level) for learner in self.learners], axis=1)
+
     def leave_one_out(self, X: Any, Y: Any, sample_weight: Any = None) -> np.ndarray:
         return self._each(lambda learner, j: learner.leave_one_out(X, Y[:, j], sample_weight))
 

@@ -21,6 +21,7 @@ from ..tasks import REGRESSION, Task
 from .base import LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
 from .faded import FadedMAE, FadedMistakeRate
+from .intervals import Coverage, IntervalScore, IntervalWidth
 from .means import MAE, MSE, R2, RMSE, HingeLoss, LogLoss, MistakeRate
 from .ranking import AUC
 
@@ -36,9 +37,12 @@ __all__ = [
     "RMSE",
     "SCORES",
     "BalancedError",
+    "Coverage",
     "FadedMAE",
     "FadedMistakeRate",
     "HingeLoss",
+    "IntervalScore",
+    "IntervalWidth",
     "Kappa",
     "LogLoss",
     "Metric",
@@ -49,7 +53,7 @@ __all__ = [
 
 _KINDS: tuple[type[Metric], ...] = (
     *(MistakeRate, BalancedError, Kappa, F1, LogLoss, HingeLoss, AUC, FadedMistakeRate),
-    *(MSE, RMSE, MAE, R2, FadedMAE),
+    *(MSE, RMSE, MAE, R2, FadedMAE, Coverage, IntervalWidth, IntervalScore),
 )
 METRICS: dict[str, type[Metric]] = {kind.name: kind for kind in _KINDS}
 

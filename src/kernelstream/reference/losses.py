@@ -29,6 +29,8 @@ def phi(loss: L.Loss, m: float) -> tuple[float, float]:
             return (m**2 / 2, m) if half else (m**2, 2 * m)
         case L.Absolute():
             return abs(m), float(np.sign(m))
+        case L.Quantile(level=level):
+            return max((1 - level) * m, -level * m), (1 - level if m > 0 else -level if m < 0 else 0.0)
         case L.EpsilonInsensitive(epsilon=e):
             return (abs(m) - e, float(np.sign(m))) if abs(m) > e else (0.0, 0.0)
         case L.Huber(delta=d):

@@ -1,0 +1,138 @@
+"""The intervals of a regression: how far from a value its target is to be expected, learned while the model learns.
+
+What they learn from are the residuals of rows from before they were learned (`conformal`), in the targets' own
+unit. A row of no weight tells nothing; all others count alike. Which level is asked for need not be known before: those
+of LEVELS are kept.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from .conformal import (
+    LEVELS,
+    RECENT,
+    Residuals,
+    foresee_residuals,
+    in_order,
+    no_residuals,
+    take_residuals,
+)
+
+TOGETHER = 64  # single rows that are taken in at once
+FARTHEST = 100.0  # below 0, that the share of a side can come to: a thousand steps of less than 1/10
+_LEVELS = np.array(LEVELS)
+_UNSEEN = np.zeros((0, 0, 0))
+
+
+class Intervals:
+    """Rows that come one by one wait until there are some of them, or somebody looks."""
+
+    def __init__(self, residuals: Residuals | None = None):
+        self._residuals = no_residuals() if residuals is None else residuals
+        self._waiting: list[float] = []
+        self._taking = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return Intervals, (self.residuals,)
+
+    @property
+    def residuals(self) -> Residuals:
+        """Of all rows so far."""
+        with self._taking:
+            if self._waiting:
+                waiting, self._waiting = np.array(self._waiting), []
+                take_residuals(self._residuals, _LEVELS, waiting, _UNSEEN)
+        return self._residuals
+
+    def learn(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int) -> None:
+        """Take in rows. Requires: scores (n, 1) from before each was learned, in the targets' unit."""
+        residuals = (targets - scores[:, 0].astype(np.float64))[weights > 0.0]
+        take_residuals(self.residuals, _LEVELS, residuals, _UNSEEN)
+
+    def learn_one(self, scores: np.ndarray, target: float, weight: float, start: int) -> None:
+        """`learn` for one row, scores (1, 1)."""
+        if weight > 0.0:
+            self._waiting.append(target - float(scores[0, 0]))
+            if len(self._waiting) == TOGETHER:
+                _ = self.residuals
+
+    def around(self, scores: np.ndarray, level: float) -> np.ndarray:
+        """(n, 2): the ends of an interval for each of the scores (n, 1)."""
+        reaches = np.zeros((len(LEVELS), 2))
+        foresee_residuals(self.residuals, _LEVELS, reaches)
+        return scores.astype(np.float64) + reaches[place_of_level(level)]
+
+    def coverage(self, level: float) -> float:
+        """The share of rows so far whose interval held the target; NaN before the first."""
+        n, missed = int(self.residuals.n), int(self._residuals.missed[place_of_level(level)].sum())
+        return 1.0 - missed / n if n else float("nan")
+
+    def grown(self, n_classes: int) -> "Intervals":
+        return self
+
+    def copy(self) -> "Intervals":
+        return Intervals(Residuals(*(array.copy() for array in self.residuals)))
+
+    def merged(self, other: Any, weight: float, since: Any = None) -> "Intervals":
+        """Of (1 - weight) * f + weight * other f: by the last residuals of both, as many of each as it weighs.
+
+        since: of the model that both went on from, whose rows count once.
+        """
+        mine, theirs = self.residuals, other.residuals
+        past = no_residuals() if since is None else since.residuals
+        n, apart = int(mine.n + theirs.n - past.n), int(theirs.n - past.n)
+        kept = min(n, RECENT)
+        of_theirs = max(kept - min(int(mine.n), RECENT), min(round(kept * weight), apart, RECENT))
+        last = np.concatenate(
+            [_in_time(mine)[-(kept - of_theirs) or RECENT :], _in_time(theirs)[-of_theirs or RECENT :]]
+        )
+        recent = np.zeros(RECENT)
+        recent[:kept] = np.roll(last, n % RECENT if kept == RECENT else 0)
+        shares = (1.0 - weight) * mine.shares + weight * theirs.shares
+        missed = mine.missed + theirs.missed - past.missed
+        return Intervals(Residuals(recent, in_order(recent, n), np.array(n), shares, missed))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        kept = self.residuals._asdict()
+        del kept["ordered"]
+        return kept
+
+
+def _in_time(residuals: Residuals) -> np.ndarray:
+    """The last ones, the oldest first."""
+    n = int(residuals.n)
+    return residuals.recent[:n] if n < RECENT else np.roll(residuals.recent, -(n % RECENT))
+
+
+def place_of_level(level: float) -> int:
+    """Its place among LEVELS."""
+    if level not in LEVELS:
+        raise ValueError(f"level={level!r} must be one of {', '.join(map(str, LEVELS))}: those are learned.")
+    return LEVELS.index(level)
+
+
+def intervals_from(arrays: dict[str, Any]) -> Intervals:
+    """The intervals whose `arrays` these are; ValueError when they cannot be. A file without any is from before there
+    were some.
+    """
+    if not arrays:
+        return Intervals()
+    begun = no_residuals()._asdict()
+    del begun["ordered"]
+    for name, array in begun.items():
+        found = arrays[name]
+        if not (found.dtype == array.dtype and found.shape == array.shape and np.isfinite(found).all()):
+            raise ValueError("its intervals are not some that can have been learned")
+    n, missed = int(arrays["n"]), arrays["missed"]
+    if not ((np.abs(arrays["shares"]) <= FARTHEST).all() and (missed >= 0).all() and (missed <= n).all()):
+        raise ValueError("its intervals count rows as no run counts them")
+    if arrays["recent"][min(n, RECENT) :].any():
+        raise ValueError("its intervals have residuals of no rows")
+    recent = np.array(arrays["recent"])
+    return Intervals(
+        Residuals(
+            recent=recent, ordered=in_order(recent, n), **{k: np.array(arrays[k]) for k in ("n", "shares", "missed")}
+        )
+    )
