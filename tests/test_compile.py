@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +230,27 @@ def test_a_cache_whose_files_were_cut_short_is_made_anew(tmp_path):
     assert done.returncode == 0, done.stderr
     assert np.array_equal(np.load(first), np.load(again))
     assert all(file.stat().st_size > sizes[file] // 2 for file in files)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
+def test_an_interrupt_waits_until_code_is_whole():
+    """LLVM dies of one that comes while it calls Python."""
+
+    @compiled
+    def next_of(n):
+        return n + 1
+
+    load, seen = next_of._cache.load_overload, []
+
+    def load_interrupted(types, context):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        seen.append(types)
+        return load(types, context)
+
+    next_of._cache.load_overload = load_interrupted
+    with pytest.raises(KeyboardInterrupt):
+        next_of(1)
+    assert len(seen) == len(next_of.signatures) == 1
+    assert next_of(1) == 2

@@ -25,9 +25,10 @@ from .engine.loop import AtOnce
 from .engine.opening import Opening, opening_from
 from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
-from .engine.turns import Turns, held
+from .engine.turns import Turns
 from .engine.waiting import MOST, Waiting, waiting_from
 from .losses import Novelty, as_loss
+from .numerics.interrupts import held
 from .numerics.intervals import Intervals, intervals_from
 from .numerics.margins import MarginLink
 from .numerics.rows import LARGEST, Block, Sample, as_matrix, as_reals, cut, filled, n_rows, sample_of, to_block

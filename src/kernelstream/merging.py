@@ -12,7 +12,7 @@ from .engine.cores import DEFAULT_THREADS
 from .engine.inputs import Inputs
 from .engine.opening import Opening
 from .engine.runner import Runner
-from .engine.turns import held
+from .numerics.interrupts import held
 from .numerics.rows import to_block
 from .parameters import Parameters
 from .tasks import Classification

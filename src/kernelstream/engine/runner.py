@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..numerics.compile import direct
+from ..numerics.interrupts import held
 from ..numerics.rows import Block, n_rows
 from . import cores
 from .ahead import Ahead
@@ -18,7 +19,6 @@ from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
 from .loop import BOTH, LATER, LEARN, LIFT, NEVER, AtOnce, Examples, Late, learn_rows, score_rows
 from .single import Single
 from .state import on_lines
-from .turns import held
 
 
 class Sharing(NamedTuple):

@@ -1,10 +1,8 @@
 """Who may work on a model: one who changes it, or several who read it; and interrupts that wait until it is whole."""
 
 import contextlib
-import signal
 import threading
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 
@@ -34,22 +32,3 @@ class Turns:
         a, b, c, d = self.all
         with self.learning, a, b, c, d:
             yield
-
-
-@contextlib.contextmanager
-def held() -> Iterator[None]:
-    """Inside, an interrupt waits until the end: it comes to the main thread alone, between two steps of Python, and
-    might come between what is learned and what is noted of it.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
-        return
-    came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[0])

@@ -32,6 +32,7 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
 
 from . import cache
+from .interrupts import held
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 # Interpreted code never leaves the interpreter, so that threads would only get into each other's way.
@@ -192,7 +193,18 @@ def _jit(function: Callable[..., Any], fastmath: set[str], *, outermost: bool = 
     dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath, _nrt=False)(function)
     if not INTERPRETED:
         dispatcher._cache = _Cache(function, outermost=outermost)
+        dispatcher._compile_for_args = _held(dispatcher._compile_for_args)
     return dispatcher
+
+
+def _held(compile: Callable[..., Any]) -> Callable[..., Any]:
+    """LLVM calls Python while it loads code, and dies of an interrupt that comes there."""
+
+    def compile_whole(*arguments: Any, **named: Any) -> Any:
+        with held():
+            return compile(*arguments, **named)
+
+    return compile_whole
 
 
 def _ours(types: Any) -> bool:
@@ -351,7 +363,8 @@ class Pointer:
         options = {"error_model": "numpy", "fastmath": self.fastmath, "_nrt": False}
         made: Any = CFunc(self.function, signature, locals={}, options=options)
         made._cache = _Cache(self.function, outermost=True)
-        made.compile()
+        with held():
+            made.compile()
         self._kept.append(made)
         # The function itself: a callback is one more function around it, which hands all arguments over again.
         return int(made._library.get_pointer_to_function(made.native_name.removeprefix("cfunc.")))

@@ -1,0 +1,26 @@
+"""Interrupts that wait until what they came into is whole."""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Inside, an interrupt waits until the end: it comes to the main thread alone, between two steps of Python, and
+    might come between what is learned and what is noted of it, or into a compiler's call of Python.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
