@@ -79,6 +79,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "fogd": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy (or two)", fourier),
     ),
+    "density": (Piece("a row: projections (BLAS), sin and cos, a dot and an axpy", fourier),),
     "nogd": (
         Piece(
             "a row: one kernel row, its product with the map (BLAS), a dot for each output; a move: one axpy (or two); "

@@ -13,6 +13,7 @@ from kernelstream import (
     NORMA,
     OGD,
     Binary,
+    Density,
     Learner,
     Multiclass,
     OnlineKernelClassifier,
@@ -154,18 +155,18 @@ def test_outliers_of_shuttle_are_found_as_well_as_by_batch_learners(shuttle):
 
 def test_cutting_the_stream_changes_nothing_and_each_row_is_judged_before_it_is_learned(shuttle):
     X = shuttle[0][:600]
-    whole, cut = OnlineKernelOutlier(), OnlineKernelOutlier()
+    whole, cut = (OnlineKernelOutlier(random_state=0) for _ in range(2))
     shown = whole.predict_learn(X)
     one_by_one = np.concatenate([cut.predict_learn(X[t : t + 7]) for t in range(0, 600, 7)])
     assert np.array_equal(shown, one_by_one) and snapshot(whole.learner_) == snapshot(cut.learner_)
     assert np.array_equal(shown < 0, whole.learner_.losses > 0)
-    assert snapshot(OnlineKernelOutlier().partial_fit(X).learner_) == snapshot(whole.learner_)
-    assert snapshot(OnlineKernelOutlier().fit(X, y=np.arange(600)).learner_) == snapshot(whole.learner_)
+    assert snapshot(OnlineKernelOutlier(random_state=0).partial_fit(X).learner_) == snapshot(whole.learner_)
+    assert snapshot(OnlineKernelOutlier(random_state=0).fit(X, y=np.arange(600)).learner_) == snapshot(whole.learner_)
 
 
 def test_scores_offset_and_labels_belong_together(shuttle):
     X = shuttle[0][:2000]
-    detector = OnlineKernelOutlier(NORMA(nu=0.2, kernel=GAUSSIAN, budget=100)).fit(X)
+    detector = OnlineKernelOutlier(NORMA(nu=0.2, kernel=GAUSSIAN, budget=100), scaling="none").fit(X)
     assert detector.algorithm_.loss == "novelty" and detector.size_ == 100
     f = matrix(GAUSSIAN, X, detector.points_) @ detector.coef_[:, 0]
     np.testing.assert_allclose(detector.score_samples(X), f, rtol=1e-3)
@@ -186,9 +187,47 @@ def test_a_file_gives_a_detector_back_and_it_goes_on(shuttle, tmp_path):
 
 def test_detectors_of_two_parts_merge(shuttle):
     X = shuttle[0][:2000]
-    first, second = (OnlineKernelOutlier(gamma=0.1).fit(X[part]) for part in (slice(0, 1000), slice(1000, 2000)))
-    expected = (first.decision_function(X) + second.decision_function(X)) / 2
-    np.testing.assert_allclose(first.merge(second).decision_function(X), expected, rtol=1e-3, atol=1e-3)
+    halves = slice(0, 1000), slice(1000, 2000)
+    first, second = (OnlineKernelOutlier(gamma=0.1, scaling="none", random_state=0).fit(X[part]) for part in halves)
+    expected = (first.score_samples(X) + second.score_samples(X)) / 2
+    np.testing.assert_allclose(first.merge(second).score_samples(X), expected, rtol=1e-3, atol=1e-3)
+    assert (first.predict(X) < 0).mean() == pytest.approx(0.1, abs=0.04)
+
+
+def test_the_score_is_the_mean_of_the_kernel_over_the_rows(shuttle):
+    X = shuttle[0][:1000]
+    spec = Density(kernel=GAUSSIAN, n_components=20_000, forget=1.0)
+    detector = OnlineKernelOutlier(spec, scaling="none", random_state=0).fit(X)
+    np.testing.assert_allclose(detector.score_samples(X[:50]), matrix(GAUSSIAN, X[:50], X).mean(axis=1), atol=0.03)
+
+
+def test_what_was_odd_and_keeps_coming_is_soon_usual():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    X[3000:] += 8.0
+    shown = OnlineKernelOutlier(nu=0.05, scaling="none", gamma=0.3, forget=0.999, random_state=0).predict_learn(X)
+    assert (shown[3000:3020] < 0).all() and (shown[5000:] < 0).mean() < 0.1
+
+
+def test_an_anomaly_detector_of_rivers(shuttle):
+    """Rows with names, scores that are large for what is odd; the same model as the estimator's."""
+    from river import base
+
+    from kernelstream.river import KernelAnomalyDetector
+
+    X = shuttle[0][:600]
+    detector = KernelAnomalyDetector(Density(nu=0.05), seed=0)
+    assert isinstance(detector, base.AnomalyDetector)
+    assert detector.score_one({"a": 1.0}) == 0.0
+    rows = [dict(enumerate(row)) for row in X.tolist()]
+    scores = []
+    for row in rows:
+        scores.append(detector.score_one(row))
+        detector.learn_one(row)
+    odd = dict.fromkeys(rows[0], 50.0)
+    assert detector.score_one(odd) > max(0.0, np.quantile([detector.score_one(row) for row in rows], 0.95))
+    ours = Learner(Density(nu=0.05), Binary([-1, 1]), seed=0, scaling="online")
+    np.testing.assert_allclose(np.array(scores)[300:], -ours.learn(X, np.ones(600))[300:, 0], atol=1e-4)
 
 
 def test_what_finds_no_outliers_is_refused_by_name():
@@ -201,7 +240,7 @@ def test_what_finds_no_outliers_is_refused_by_name():
     ):
         with pytest.raises(ValueError, match=words):
             detector.fit(X)
-    with pytest.raises(ValueError, match="norma has no parameter 'rank'"):
+    with pytest.raises(ValueError, match="density has no parameter 'rank'"):
         OnlineKernelOutlier(rank=3)
 
 
@@ -210,5 +249,5 @@ def test_labels_that_are_there_judge_and_do_not_teach(shuttle):
     X, y = shuttle[0][:3000], np.where(shuttle[1][:3000] > 0, "usual", "other")
     clf = OnlineKernelClassifier("norma", loss="novelty", nu=0.1, gamma=0.1).fit(X, y)
     assert set(clf.predict(X)) == {"usual", "other"}
-    same = OnlineKernelOutlier(NORMA(nu=0.1), gamma=0.1).fit(X)
+    same = OnlineKernelOutlier(NORMA(nu=0.1), gamma=0.1, scaling="none").fit(X)
     assert np.array_equal(clf.decision_function(X), same.decision_function(X))

@@ -27,7 +27,7 @@ from .engine.runner import AS_IT_PAYS, Runner
 from .engine.state import COUNTS, copied, leaves
 from .engine.turns import Turns
 from .engine.waiting import MOST, Waiting, waiting_from
-from .losses import Novelty, as_loss
+from .losses import as_loss
 from .numerics.interrupts import held
 from .numerics.intervals import Intervals, intervals_from
 from .numerics.margins import MarginLink
@@ -727,8 +727,7 @@ class Learner:
     @property
     def without_labels(self) -> bool:
         """Whether labels play no role, and so no link is learned from them."""
-        loss = getattr(self.algorithm, "loss", "auto")
-        return loss != "auto" and isinstance(as_loss(loss), Novelty)
+        return self.algorithm.without_labels
 
     @property
     def _own_chances(self) -> bool:

@@ -1,4 +1,4 @@
-"""The River face: KernelClassifier and KernelRegressor, any learner on rows that are dictionaries.
+"""The River face: KernelClassifier, KernelRegressor and KernelAnomalyDetector, on rows that are dictionaries.
 
 A row goes from its dictionary to the compiled step without a detour, and `learn_many` learns a table with the bits of
 `learn_one` on its rows. Names, words and classes that come later grow the model.
@@ -17,11 +17,11 @@ from .extras import needing
 with needing("river"):
     from river import base
 
-from .algorithms import as_algorithm
+from .algorithms import Density, as_algorithm
 from .encoding import Columns
 from .encoding.values import DEFAULT_HASH_FEATURES, ONEHOT, ZERO
 from .engine import Algorithm
-from .engine.inputs import NONE, Inputs, Scaling
+from .engine.inputs import NONE, ONLINE, Inputs, Scaling
 from .engine.lane import Lane
 from .learner import Learner
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task, classification
@@ -42,13 +42,16 @@ class _KernelEstimator(base.Estimator):
         self._new_columns()
         as_algorithm(self.algorithm)
 
+    def _spec(self) -> Algorithm:
+        return as_algorithm(self.algorithm)
+
     def _new_columns(self) -> Columns:
         own = vars(self)
         options = {name: own[name] for name in ("categorical", "hash_features", "missing")}
         return Columns(**options, dates=own["dates"] or ())
 
     def _begin(self, task: Task) -> Learner:
-        own, spec = vars(self), as_algorithm(self.algorithm)
+        own, spec = vars(self), self._spec()
         return Learner(
             spec,
             task,
@@ -304,3 +307,56 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
 
         shown = np.zeros(len(X)) if self._learner is None else self._learner.predict(X)
         return pd.Series(shown, index=X.index)
+
+
+class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
+    """Online detection of rows that are unlike those before, on rows that are dictionaries.
+
+    Parameters
+    ----------
+    algorithm
+        "auto", which is ``Density()``; or a spec such as ``NORMA(loss="novelty")``.
+    categorical, hash_features, missing, dates, seed, dtype, threads
+        As of `KernelRegressor`.
+    scaling
+        "online", or "none".
+
+    Examples
+    --------
+    >>> import random
+    >>> from kernelstream.river import KernelAnomalyDetector
+    >>> draw = random.Random(0)
+    >>> model = KernelAnomalyDetector(seed=1)
+    >>> for _ in range(500):
+    ...     model.learn_one({"a": draw.gauss(0, 1), "b": draw.gauss(5, 2)})
+    >>> model.score_one({"a": 0.0, "b": 5.0}) < 0 < model.score_one({"a": 6.0, "b": -4.0})
+    True
+    """
+
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        categorical: str = ONEHOT,
+        hash_features: int = DEFAULT_HASH_FEATURES,
+        missing: str = ZERO,
+        dates: str | Sequence[str] | None = None,
+        scaling: str | Scaling | Inputs = ONLINE,
+        seed: int | None = None,
+        dtype: str = "float32",
+        threads: int | None = None,
+    ):
+        self._settings(locals())
+        if not self._spec().without_labels:
+            raise ValueError(f"{self._spec().name} does not find what is odd. Density() and NORMA(loss='novelty') do.")
+
+    def _spec(self) -> Algorithm:
+        return Density() if self.algorithm == "auto" else as_algorithm(self.algorithm)
+
+    def learn_one(self, x: dict[Any, Any]) -> None:
+        """Learn from a row."""
+        self._learn_one(self._begin(Binary([-1, 1])) if self._learner is None else self._learner, x, 1, 1.0)
+
+    def score_one(self, x: dict[Any, Any]) -> float:
+        """How odd a row is: above 0 for one that is called so; 0 before any was learned."""
+        return 0.0 if self._learner is None else -float(self._learner.scores_one(x)[0])

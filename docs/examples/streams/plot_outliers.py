@@ -16,7 +16,7 @@ from kernelstream import OnlineKernelOutlier
 flow = np.array([litres for _, litres in datasets.WaterFlow()])
 rows = np.column_stack([flow[1:], np.diff(flow)])
 
-detector = OnlineKernelOutlier(nu=0.02, gamma=0.01)
+detector = OnlineKernelOutlier(nu=0.02, random_state=0)
 odd = detector.predict_learn(rows) < 0
 hours = np.arange(1, len(flow))
 

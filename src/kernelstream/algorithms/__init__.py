@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .bpa import BPA
     from .bsgd import BSGD
     from .budget_perceptron import BudgetPerceptron
+    from .density import Density
     from .dualsgd import DualSGD
     from .fogd import FOGD
     from .forgetron import Forgetron
@@ -52,6 +53,7 @@ __all__ = [
     "TVM",
     "Auto",
     "BudgetPerceptron",
+    "Density",
     "DualSGD",
     "Forgetron",
     "Pegasos",
@@ -72,6 +74,7 @@ _FILES = {
     "BPA": "bpa",
     "BSGD": "bsgd",
     "BudgetPerceptron": "budget_perceptron",
+    "Density": "density",
     "DualSGD": "dualsgd",
     "FOGD": "fogd",
     "Forgetron": "forgetron",
@@ -133,6 +136,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "polk": ("POLK", {}),
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
+    "density": ("Density", {}),
 }
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..kernels import Gaussian, Kernel, Need, as_kernel
+from ..losses import Novelty, as_loss
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
 from .state import Limits, compare_shapes, restored, split
@@ -123,6 +124,12 @@ class Algorithm(Parameters):
     def kernels(self) -> tuple[Kernel, ...]:
         """Those that it computes with."""
         return (self.kernel,)
+
+    @property
+    def without_labels(self) -> bool:
+        """Whether labels play no role: it says which rows are odd."""
+        loss = getattr(self, "loss", "auto")
+        return loss != "auto" and isinstance(as_loss(loss), Novelty)
 
     @property
     def depends_on_data(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from ..numerics.memory import aligned
 
 # Fields of a state that follow from the others: no file holds them, and none is believed about them.
-DERIVED = ("present",)
+DERIVED = ("present", "ordered")
 
 
 # What the leaves of a state may hold, by their dotted names: the smallest number and the largest.

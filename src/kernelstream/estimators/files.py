@@ -8,7 +8,7 @@ from ..engine.inputs import METRICS, NONE, ONLINE
 from ..learner import Learner
 from ..tasks import Classification
 from .classifier import OnlineKernelClassifier
-from .outlier import OnlineKernelOutlier, finds_outliers
+from .outlier import OnlineKernelOutlier
 from .regressor import OnlineKernelRegressor
 from .side_by_side import SideBySide
 
@@ -41,7 +41,7 @@ def _estimator(model: Any, header: dict[str, Any]) -> Estimator:
         "scaling": scaling,
         "threads": learner.threads,
     }
-    if finds_outliers(learner.algorithm):
+    if learner.without_labels:
         return OnlineKernelOutlier(learner.algorithm, **common)._restore(learner, header)
     if isinstance(learner.task, Classification):
         given = header.get("class_weight")

@@ -1,22 +1,17 @@
 """OnlineKernelOutlier: the scikit-learn face of novelty detection."""
 
-import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ..algorithms import NORMA, as_algorithm
+from ..algorithms import NORMA, Density, as_algorithm
 from ..engine import Algorithm
-from ..engine.inputs import METRICS
+from ..engine.inputs import METRICS, ONLINE, Inputs, Scaling
 from ..learner import Learner
-from ..losses import Novelty, as_loss
 from ..tasks import Binary, Task
 from .base import OnlineKernelEstimator
-
-# What finds outliers by default: one row in ten, by the last ten thousand, of which one in ten is a term.
-DETECTOR = NORMA(loss="novelty", learning_rate=1.0, regularization=1e-4, nu=0.1, budget=1000)
 
 
 class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[misc]
@@ -24,12 +19,13 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
 
     Parameters
     ----------
-    algorithm : "auto", NORMA with its rule for novelty, which needs no labels; or a spec such as ``NORMA(nu=0.05)``
+    algorithm : "auto", `Density`, how many rows there were like this one; or a spec such as ``NORMA(nu=0.05)``, whose
+        rule for novelty keeps rows themselves
     epochs : passes over the data in `fit`
     random_state : seed of the random choices that an algorithm makes
     dtype : "float32" or "float64"
     grow_features : accept blocks with more features later
-    scaling : "none"; "online", by what was seen so far; "standard" or "minmax", fitted by `fit` on all rows; or a
+    scaling : "online", by what was seen so far; "none"; "standard" or "minmax", fitted by `fit` on all rows; or a
         fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
     nu, gamma, ... : any parameter of the algorithm or of its kernel by its own name: ``OnlineKernelOutlier(nu=0.01)``
@@ -51,14 +47,37 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     ([1], [-1])
     """
 
+    def __init__(
+        self,
+        algorithm: str | Algorithm = "auto",
+        *,
+        epochs: int = 1,
+        random_state: Any = None,
+        dtype: str = "float32",
+        grow_features: bool = False,
+        scaling: str | Scaling | Inputs = ONLINE,
+        threads: int | None = None,
+        **parameters: Any,
+    ):
+        super().__init__(
+            algorithm,
+            epochs=epochs,
+            random_state=random_state,
+            dtype=dtype,
+            grow_features=grow_features,
+            scaling=scaling,
+            threads=threads,
+            **parameters,
+        )
+
     def _spec(self, algorithm: str | Algorithm) -> Algorithm:
-        spec = copy.deepcopy(DETECTOR) if algorithm == "auto" else as_algorithm(algorithm)
+        spec = Density() if algorithm == "auto" else as_algorithm(algorithm)
         if isinstance(spec, NORMA) and spec.loss == "auto":
             spec = replace(spec, loss="novelty")
-        if not finds_outliers(spec):
+        if not spec.without_labels:
             raise ValueError(
-                f"{spec.name} with loss={getattr(spec, 'loss', None)!r} does not find outliers. NORMA does: "
-                "OnlineKernelOutlier(NORMA(nu=0.05))."
+                f"{spec.name} with loss={getattr(spec, 'loss', None)!r} does not find outliers. Density and NORMA do: "
+                "OnlineKernelOutlier(nu=0.05), OnlineKernelOutlier(NORMA(nu=0.05))."
             )
         return spec
 
@@ -106,7 +125,3 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
 
 def _signs(scores: np.ndarray) -> np.ndarray:
     return np.where(scores[:, 0] >= 0.0, 1, -1)
-
-
-def finds_outliers(spec: Algorithm) -> bool:
-    return getattr(spec, "loss", "auto") != "auto" and isinstance(as_loss(spec.loss), Novelty)  # type: ignore[attr-defined]

@@ -7,12 +7,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, RRF, Auto, DualSGD, Ridge, Stack
+from ..algorithms import NOGD, RRF, Auto, Density, DualSGD, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
 from ..kernels import Kernel
-from ..losses import Novelty, as_loss
 from ..tasks import REGRESSION
 from .auto import auto_scores
 from .graph import Tensor
@@ -51,6 +50,10 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
+    if isinstance(spec, Density):
+        return (
+            evaluated(spec.lift, state.map, state.weights / spec.n_components, x, width) - spec.attributes(state)["rho"]
+        )
     return evaluated(spec.lift, state.map, state.weights, x, width)
 
 
@@ -60,7 +63,7 @@ def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width:
     scores = expansion_scores(spec.kernel, shown["points"], shown.get("average", shown["coef"]), x)
     if isinstance(spec, DualSGD):
         return scores + evaluated(spec.lift, state.map, state.weights / spec.unit(state), x, width)
-    if "rho" in shown and isinstance(as_loss(spec.loss), Novelty):  # type: ignore[attr-defined]
+    if spec.without_labels:
         return scores - shown["rho"]
     return scores
 

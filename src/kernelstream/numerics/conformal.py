@@ -36,8 +36,16 @@ LOWER, UPPER = 0, 1
 _MOST_DOUBLINGS = 1000.0
 
 
+class Window(NamedTuple):
+    """The last numbers of a stream, and how they lie."""
+
+    recent: np.ndarray  # (RECENT,) that of row t stands at t modulo RECENT
+    ordered: np.ndarray  # (RECENT,) the same, the first ones filled, from small to large
+    n: np.ndarray  # 0-d: how many there were
+
+
 class Residuals(NamedTuple):
-    """What the residuals of a stream tell; all arrays change in place."""
+    """What the residuals of a stream tell, a window of them first; all arrays change in place."""
 
     recent: np.ndarray  # (RECENT,) the last ones; that of row t stands at t modulo RECENT
     ordered: np.ndarray  # (RECENT,) the same, the first ones filled, from small to large
@@ -46,11 +54,15 @@ class Residuals(NamedTuple):
     missed: np.ndarray  # (levels, 2) rows beyond each side
 
 
+def no_window() -> Window:
+    """Before any number."""
+    return Window(np.zeros(RECENT), np.zeros(RECENT), np.zeros((), np.int64))
+
+
 def no_residuals() -> Residuals:
     """Before any row."""
     shares = np.repeat((1.0 - np.array(LEVELS)[:, None]) / 2.0, 2, axis=1)
-    zero = np.zeros((), np.int64)
-    return Residuals(np.zeros(RECENT), np.zeros(RECENT), zero, shares, np.zeros(shares.shape, np.int64))
+    return Residuals(*no_window(), shares, np.zeros(shares.shape, np.int64))
 
 
 @inlined
@@ -67,9 +79,9 @@ def place_of(ordered, n, value):
 
 
 @inlined
-def replace_oldest(residuals, e):
-    """The newest residual takes the place of the oldest one, if there is no other."""
-    recent, ordered, t = residuals.recent, residuals.ordered, residuals.n[()]
+def replace_oldest(window, e):
+    """The newest number takes the place of the oldest one, if there is no other."""
+    recent, ordered, t = window.recent, window.ordered, window.n[()]
     room = recent.shape[0]
     n, slot = min(t, room), t % room
     if t >= room:
@@ -82,7 +94,7 @@ def replace_oldest(residuals, e):
         ordered[j] = ordered[j - 1]
     ordered[to] = e
     recent[slot] = e
-    residuals.n[()] = t + 1
+    window.n[()] = t + 1
 
 
 @inlined
@@ -110,23 +122,37 @@ def foresee_residuals(residuals, levels, reaches):
             reaches[k, side] = reach(residuals.ordered, n, (1.0 - levels[k]) / 2.0, residuals.shares[k, side], side)
 
 
+@inlined
+def judge(residuals, k, side, share, e):
+    """Whether a residual lies beyond a side of the interval that was foreseen, of which it learns; return its end."""
+    n = min(residuals.n[()], residuals.recent.shape[0])
+    to = reach(residuals.ordered, n, share, residuals.shares[k, side], side)
+    missed = e > to if side == UPPER else e < to
+    moved = residuals.shares[k, side] + STEP * share * (share - (1.0 if missed else 0.0))
+    residuals.shares[k, side] = min(moved, MOST * share)
+    residuals.missed[k, side] += 1 if missed else 0
+    return to
+
+
 @compiled
 def take_residuals(residuals, levels, values, reaches):
     """Take in residuals, one after another; reaches (n, levels, 2) are what each was foreseen by, if there is room."""
-    room, foreseen = residuals.recent.shape[0], reaches.shape[0] > 0
+    foreseen = reaches.shape[0] > 0
     for t in range(values.shape[0]):
-        n, e = min(residuals.n[()], room), values[t]
         for k in range(levels.shape[0]):
-            share = (1.0 - levels[k]) / 2.0
             for side in range(2):
-                to = reach(residuals.ordered, n, share, residuals.shares[k, side], side)
-                missed = e > to if side == UPPER else e < to
-                moved = residuals.shares[k, side] + STEP * share * (share - (1.0 if missed else 0.0))
-                residuals.shares[k, side] = min(moved, MOST * share)
-                residuals.missed[k, side] += 1 if missed else 0
+                to = judge(residuals, k, side, (1.0 - levels[k]) / 2.0, values[t])
                 if foreseen:
                     reaches[t, k, side] = to
-        replace_oldest(residuals, e)
+        replace_oldest(residuals, values[t])
+
+
+@compiled
+def quantile_of(window, share):
+    """The number below which this share of a window's lies; 0 while so few cannot tell."""
+    n = min(window.n[()], window.recent.shape[0])
+    found = reach(window.ordered, n, share, share, LOWER)
+    return found if found > -math.inf else 0.0
 
 
 def in_order(recent: np.ndarray, n: int) -> np.ndarray:

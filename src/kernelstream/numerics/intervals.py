@@ -14,6 +14,7 @@ from .conformal import (
     LEVELS,
     RECENT,
     Residuals,
+    Window,
     foresee_residuals,
     in_order,
     no_residuals,
@@ -80,19 +81,8 @@ class Intervals:
 
         since: of the model that both went on from, whose rows count once.
         """
-        mine, theirs = self.residuals, other.residuals
-        past = no_residuals() if since is None else since.residuals
-        n, apart = int(mine.n + theirs.n - past.n), int(theirs.n - past.n)
-        kept = min(n, RECENT)
-        of_theirs = max(kept - min(int(mine.n), RECENT), min(round(kept * weight), apart, RECENT))
-        last = np.concatenate(
-            [_in_time(mine)[-(kept - of_theirs) or RECENT :], _in_time(theirs)[-of_theirs or RECENT :]]
-        )
-        recent = np.zeros(RECENT)
-        recent[:kept] = np.roll(last, n % RECENT if kept == RECENT else 0)
-        shares = (1.0 - weight) * mine.shares + weight * theirs.shares
-        missed = mine.missed + theirs.missed - past.missed
-        return Intervals(Residuals(recent, in_order(recent, n), np.array(n), shares, missed))
+        past = None if since is None else since.residuals
+        return Intervals(joined_residuals(self.residuals, other.residuals, weight, past))
 
     def arrays(self) -> dict[str, np.ndarray]:
         kept = self.residuals._asdict()
@@ -100,10 +90,29 @@ class Intervals:
         return kept
 
 
-def _in_time(residuals: Residuals) -> np.ndarray:
+def joined_residuals(mine: Residuals, theirs: Residuals, weight: float, past: Residuals | None) -> Residuals:
+    """Of both, by their weights; what both have of the past counts once."""
+    shares = (1.0 - weight) * mine.shares + weight * theirs.shares
+    missed = mine.missed + theirs.missed - (0 if past is None else past.missed)
+    return Residuals(*joined_windows(mine, theirs, weight, past), shares, missed)
+
+
+def joined_windows(mine: Any, theirs: Any, weight: float, past: Any) -> Window:
+    """The last numbers of both, as many of each as it weighs."""
+    counted = 0 if past is None else int(past.n)
+    n, apart = int(mine.n + theirs.n) - counted, int(theirs.n) - counted
+    kept = min(n, RECENT)
+    of_theirs = max(kept - min(int(mine.n), RECENT), min(round(kept * weight), apart, RECENT))
+    last = np.concatenate([_in_time(mine)[-(kept - of_theirs) or RECENT :], _in_time(theirs)[-of_theirs or RECENT :]])
+    recent = np.zeros(RECENT)
+    recent[:kept] = np.roll(last, n % RECENT if kept == RECENT else 0)
+    return Window(recent, in_order(recent, n), np.array(n))
+
+
+def _in_time(window: Any) -> np.ndarray:
     """The last ones, the oldest first."""
-    n = int(residuals.n)
-    return residuals.recent[:n] if n < RECENT else np.roll(residuals.recent, -(n % RECENT))
+    n, recent = int(window.n), np.asarray(window.recent)
+    return recent[:n] if n < RECENT else np.roll(recent, -(n % RECENT))
 
 
 def place_of_level(level: float) -> int:
