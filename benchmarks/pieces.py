@@ -195,6 +195,27 @@ def downdates(case: Case) -> Bare:
     return lambda: bare.rank_one_updates(R, behind, x)
 
 
+def symmetric(times: int, rows: Callable[[Case], np.ndarray], *, outer: bool) -> Callable[[Case], Bare]:
+    """Products with a symmetric matrix, or outer products that are added to one."""
+
+    def build(case: Case) -> Bare:
+        sizes = np.repeat(rows(case), times)
+        most = int(sizes.max(initial=1))
+        M, v, out = aligned(np.eye(most)), aligned(np.ones(most)), aligned(np.zeros(most))
+        if outer:
+            return lambda: bare.rank_ones(M, sizes, v, 1e-20)
+        return lambda: bare.symmetric_products(M, sizes, v, out)
+
+    return build
+
+
+def affine_projections(case: Case) -> Bare:
+    sizes = case.course.sizes
+    most, last = int(sizes.max(initial=1)), case.spec.rows
+    H, coef = aligned(np.ones((last, most))), aligned(np.ones((case.n_outputs, most), case.dtype))
+    return lambda: bare.affine_projections(H, coef, sizes, last, 1e-20)
+
+
 def merges(case: Case) -> Bare:
     sizes = sizes_full(case)
     values = np.linspace(0, 1, int(sizes.max(initial=1)))
