@@ -33,6 +33,7 @@ from .pieces import (
     quotients,
     scores_at_points,
     second_order,
+    sizes_all,
     sizes_full,
     sizes_moved,
     solves,
@@ -57,10 +58,12 @@ COLUMN = Piece("a removal: a column of the inverse Gram matrix (two solves)", co
 DOWNDATE = Piece("a removal: a rank-one update of the factor behind the point", downdates)
 PROJECTION = (ROW, FORWARD, COLUMN, DOWNDATE, ONE_PASS)
 
-TOLD = Piece("a row: one product with a symmetric matrix", symmetric(1, sizes_moved, outer=False))
-OUTER = Piece("and one outer product that is added to it", symmetric(1, sizes_moved, outer=True))
-FORWARD_AGAIN = Piece("a row: another forward solve", solves("forward", sizes_moved))
-BACKWARD_AGAIN = Piece("another backward solve", solves("backward", sizes_moved))
+TOLD = Piece("a row: one product with a symmetric matrix", symmetric(1, sizes_all, outer=False))
+OUTER = Piece("and one outer product that is added to it", symmetric(1, sizes_all, outer=True))
+FORWARD_EVER = Piece("a row: one forward solve", solves("forward", sizes_all))
+BACKWARD_EVER = Piece("one backward solve", solves("backward", sizes_all))
+FORWARD_AGAIN = Piece("a row: another forward solve", solves("forward", sizes_all))
+BACKWARD_AGAIN = Piece("another backward solve", solves("backward", sizes_all))
 NEAREST = Piece("a row: the largest of its kernel values", nearest)
 PROJECTIONS = Piece(
     "a row: its dots with the last rows' kernel values, theirs with the coefficients; axpys of all of them",
@@ -154,13 +157,13 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     ),
     "npbsgd": PROJECTION,
     "polk": (ROW, FORWARD, BACKWARD, COLUMN, DOWNDATE, TWO_PASSES),
-    "krls": (ROW, FORWARD, BACKWARD, TOLD, OUTER, FORWARD_AGAIN, BACKWARD_AGAIN),
-    "krls-sw": (ROW, FORWARD, BACKWARD, COLUMN, DOWNDATE),
-    "krls-fb": (ROW, FORWARD, BACKWARD, COLUMN, DOWNDATE, ONE_PASS),
+    "krls": (ROW, FORWARD_EVER, BACKWARD_EVER, TOLD, OUTER, FORWARD_AGAIN, BACKWARD_AGAIN),
+    "krls-sw": (ROW, FORWARD_EVER, BACKWARD_EVER, COLUMN, DOWNDATE),
+    "krls-fb": (ROW, FORWARD_EVER, BACKWARD_EVER, COLUMN, DOWNDATE, ONE_PASS),
     "krls-t": (
         ROW,
-        FORWARD,
-        BACKWARD,
+        FORWARD_EVER,
+        BACKWARD_EVER,
         TOLD,
         OUTER,
         COLUMN,

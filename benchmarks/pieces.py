@@ -92,6 +92,10 @@ def sizes_moved(case: Case) -> np.ndarray:
     return case.course.sizes[case.course.moved]
 
 
+def sizes_all(case: Case) -> np.ndarray:
+    return case.course.sizes
+
+
 def sizes_full(case: Case) -> np.ndarray:
     return case.course.sizes[case.course.gone > 0]
 

@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from ..engine import Chunk, Common, Shape, common
 from ..kernels import KernelRecord
 from ..numerics import expansion
-from ..numerics.budgets import remove
+from ..numerics.budgets import first_largest, remove
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import backward, gram_matrix, inverse_diagonal, reduce_factor
@@ -196,6 +196,24 @@ def count_in(state, n, coordinates, residual):
     for j in range(n):
         diagonal[j] += coordinates[j] * coordinates[j] / residual
     diagonal[n] = 1.0 / residual
+
+
+@compiled
+def least_missed(state, errors, share, direction, coordinates, residual, ranks):
+    """The point, of those that there are and the new one behind them, at which the others would miss alpha's function
+    least: |alpha_i| / (inverse)_ii, with alpha + share * errors direction' and a new point of these coordinates and
+    residual.
+    """
+    n, diagonal = state.f.size[()], state.diagonal
+    for i in range(n + 1):
+        ranks[i] = 0.0
+    for k in range(errors.shape[0]):
+        alpha, length = state.alpha[k], share * errors[k]
+        for i in range(n):
+            missed = (alpha[i] + length * direction[i]) / (diagonal[i] + coordinates[i] * coordinates[i] / residual)
+            ranks[i] -= missed * missed
+        ranks[n] -= (length * direction[n] * residual) ** 2
+    return first_largest(ranks, n + 1)
 
 
 @compiled

@@ -112,18 +112,25 @@ def find_values(state, scratch):
 
 
 @inlined
-def admit(record, state, x, target, weight, own, scratch):
-    """Take a row in; say whether that is a step that can be taken. own: k(x, x).
+def find_residual(record, state, own, weight, scratch):
+    """(its ridge, how far the row is from what the others tell of it); scratch.coordinates are alpha's direction, with
+    -1 for the row itself. own: k(x, x).
 
-    Requires: room, scratch.values, scratch.errors. By K >= 0 the residual is at least the ridge: what rounding leaves
-    below is taken as that, and where the ridge is less than rounding as rounding.
+    Requires: scratch.values. By K >= 0 the residual is at least the ridge: what rounding leaves below is taken as that,
+    and where the ridge is less than rounding as rounding.
     """
-    n, errors, d = state.f.size[()], scratch.errors, scratch.coordinates
+    n, d = state.f.size[()], scratch.coordinates
     ridge = min(max(record.regularization / weight, SMALLEST_RIDGE), LARGEST_RIDGE)
     residual = own + ridge - forward(state.factor, n, scratch.values, scratch.half)
-    residual = max(residual, ridge, scratch.rounding * abs(own))
     backward(state.factor, n, scratch.half, d)
     d[n] = -1.0
+    return ridge, max(residual, ridge, scratch.rounding * abs(own))
+
+
+@inlined
+def admit(record, state, x, target, ridge, residual, scratch):
+    """Take a row in; say whether that is a step that can be taken. Requires: room, `find_residual`, scratch.errors."""
+    n, errors, d = state.f.size[()], scratch.errors, scratch.coordinates
     if not fits(state, errors, -1.0 / residual, d, n + 1):
         return False
     extend_factor(state.factor, n, scratch.half, residual)

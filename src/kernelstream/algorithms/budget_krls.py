@@ -24,12 +24,11 @@ import numpy as np
 from ..engine import step
 from ..losses import slope
 from ..numerics import expansion
-from ..numerics.budgets import first_largest
 from ..numerics.compile import compiled
 from ..numerics.gram import backward, forward
 from ..parameters import at_least
-from ._recursive import RecursiveRecord, find_errors, keeping_record, write_out
-from ._rows_kept import KeptRows, admit, find_values, let_go
+from ._recursive import RecursiveRecord, find_errors, keeping_record, least_missed, write_out
+from ._rows_kept import KeptRows, admit, find_residual, find_values, let_go
 from ._squares import to_say
 
 
@@ -93,33 +92,24 @@ def relabel(record, state, target, own, scratch):
         backward(state.factor, n, scratch.half, state.alpha[k])
 
 
-@compiled
-def least_missed(state, row):
-    """The row whose label the others would miss least."""
-    n, ranks, diagonal = state.f.size[()], row.ranks, state.diagonal
-    for i in range(n):
-        ranks[i] = 0.0
-    for k in range(state.alpha.shape[0]):
-        alpha = state.alpha[k]
-        for i in range(n):
-            missed = alpha[i] / diagonal[i]
-            ranks[i] -= missed * missed
-    return first_largest(ranks, n)
-
-
 @step.register(BudgetKRLSRecord)
 def _(record, state, scratch, x, target, weight, scores):
     own = expansion.own_value(record.shared.kernel, x, scratch.row)
     loss = slope(record.shared.squares.loss, target, scores, scratch.common.slope)
     if weight > 0.0:
+        n, slot, d = state.f.size[()], -1, scratch.coordinates
         find_values(state, scratch)
         if record.relabelling > 0.0:
             relabel(record, state, target, own, scratch)
         find_errors(record.shared, state, target, scratch)
-        if not admit(record, state, x, target, weight, own, scratch):
-            return np.nan
-        if expansion.full(state.f):
-            let_go(state, least_missed(state, scratch.row), scratch)
+        ridge, residual = find_residual(record, state, own, weight, scratch)
+        if n + 1 == state.f.points.shape[1]:  # one too many
+            slot = least_missed(state, scratch.errors, -1.0 / residual, d, d, residual, scratch.row.ranks)
+        if slot != n:
+            if not admit(record, state, x, target, ridge, residual, scratch):
+                return np.nan
+            if slot >= 0:
+                let_go(state, slot, scratch)
         write_out(state)
     state.t[()] += 1
     return loss

@@ -78,8 +78,8 @@ class KAPA(SquaredErrors):
     """
 
     rows: int = 4
-    learning_rate: float = 0.3
-    regularization: float = 0.1
+    learning_rate: float = 0.2
+    regularization: float = 1.0
     coherence: float = 0.7
     budget: int | None = 800
 

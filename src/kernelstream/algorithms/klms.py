@@ -36,7 +36,7 @@ class KLMSRecord(NamedTuple):
 class KLMS(SquaredErrors):
     """learning_rate: eta, the share of an error that is made good at its row; below 2 / k(x, x), or it diverges."""
 
-    learning_rate: float = 0.3
+    learning_rate: float = 0.2
 
     name: ClassVar[str] = "klms"
     paper: ClassVar[str] = "Liu, Pokharel, Principe 2008"

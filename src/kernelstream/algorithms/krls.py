@@ -64,7 +64,7 @@ class KRLS(RecursiveAlgorithm):
     """
 
     budget: int | None = 200  # a row takes B^2
-    dependence: float = 0.01
+    dependence: float = 0.1
 
     name: ClassVar[str] = "krls"
     paper: ClassVar[str] = "Engel, Mannor, Meir 2004"

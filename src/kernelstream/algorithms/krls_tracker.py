@@ -35,8 +35,6 @@ from ..engine import Chunk, Shape, step
 from ..engine.state import Limits, tally
 from ..losses import slope
 from ..numerics import expansion
-from ..numerics.budgets import first_largest
-from ..numerics.compile import compiled
 from ..numerics.expansion import Expansion
 from ..numerics.gram import extend_factor, factor
 from ..numerics.projection import chosen
@@ -51,6 +49,7 @@ from ._recursive import (
     fits,
     gram_of,
     keeping_record,
+    least_missed,
     move,
     padded_square,
     withdraw,
@@ -187,21 +186,6 @@ def _within(precision: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.nda
     return V * d[d > 0.0] @ V.T, V @ (V.T @ pull)
 
 
-@compiled
-def one_too_many(state, errors, share, residual, scratch):
-    """The point, of those that there are and the new one, whose absence moves the mean least."""
-    n, ranks, q, gain, diagonal = state.f.size[()], scratch.row.ranks, scratch.coordinates, scratch.gain, state.diagonal
-    for j in range(n + 1):
-        ranks[j] = 0.0
-    for k in range(errors.shape[0]):
-        alpha, length = state.alpha[k], share * errors[k]
-        for j in range(n):
-            moved = (alpha[j] + length * gain[j]) / (diagonal[j] + q[j] * q[j] / residual)
-            ranks[j] -= moved * moved
-        ranks[n] -= (length * residual) ** 2
-    return first_largest(ranks, n + 1)
-
-
 @step.register(TrackerRecord)
 def _(record, state, scratch, x, target, weight, scores):
     kernel, n, C = record.shared.kernel, state.f.size[()], state.C
@@ -219,10 +203,10 @@ def _(record, state, scratch, x, target, weight, scores):
         spread += scratch.values[i] * gain[i]
     s = record.regularization / weight + max(spread, 0.0)
     share, slot, fading = 1.0 / s, -1, math.sqrt(record.forget)
-    if residual > 0.0 and n == record.most:
-        slot = one_too_many(state, errors, share, residual, scratch)
-    new = residual > 0.0 and slot != n
     gain[n] = 1.0
+    if residual > 0.0 and n == record.most:
+        slot = least_missed(state, errors, share, gain, q, residual, scratch.row.ranks)
+    new = residual > 0.0 and slot != n
     if not new:
         for i in range(n):
             gain[i] += q[i]

@@ -47,7 +47,7 @@ class QKLMS(SquaredErrors):
     budget: the most points that are kept; None keeps all.
     """
 
-    learning_rate: float = 0.3
+    learning_rate: float = 0.2
     quantization: float = 0.3
     budget: int | None = 800
 

@@ -24,7 +24,7 @@ from ..engine import step
 from ..losses import slope
 from ..numerics import expansion
 from ._recursive import RecursiveRecord, find_errors, keeping_record, write_out
-from ._rows_kept import KeptRows, admit, find_values, let_go
+from ._rows_kept import KeptRows, admit, find_residual, find_values, let_go
 
 
 @keeping_record
@@ -64,7 +64,8 @@ def _(record, state, scratch, x, target, weight, scores):
     if weight > 0.0:
         find_values(state, scratch)
         find_errors(record.shared, state, target, scratch)
-        if not admit(record, state, x, target, weight, own, scratch):
+        ridge, residual = find_residual(record, state, own, weight, scratch)
+        if not admit(record, state, x, target, ridge, residual, scratch):
             return np.nan
         if expansion.full(state.f):
             let_go(state, 0, scratch)
