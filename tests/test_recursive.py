@@ -224,14 +224,31 @@ def test_forks_become_the_model_of_all_rows(spec):
     np.testing.assert_allclose(merged.scores(PROBE), through.scores(PROBE), atol=1e-5)
 
 
-def test_merged_windows_have_the_newest_rows_of_both():
+def test_the_rows_of_a_merged_window_leave_it():
     spec = SlidingKRLS(kernel=KERNEL, budget=20, regularization=0.1)
     a, b = learned(spec, X[:100], Y[:100]), learned(spec, X[100:200], Y[100:200])
     a.merge(b)
-    newest = np.r_[90:100, 190:200]
-    mean, _, _ = process(X[newest], Y[newest], 0.1, PROBE)
     assert a.size == 20
+    a.learn(X[200:219], Y[200:219])
+    assert np.abs(a.attributes["points"][:, None] - X[200:219]).sum(axis=2).min(axis=0).max() == 0.0
+    a.learn(X[219:220], Y[219:220])
+    mean, _, _ = process(X[200:220], Y[200:220], 0.1, PROBE)
     np.testing.assert_allclose(a.scores(PROBE)[:, 0], mean, atol=1e-9)
+
+
+def test_shards_of_a_stream_know_together_what_one_model_would():
+    """Beyond the budget too: what rows told is put together in terms of the points that are left."""
+    rows = np.random.default_rng(8).uniform(-3, 3, size=(2000, 2))
+    y = np.sin(rows[:, 0]) * rows[:, 1] + 0.3 * np.random.default_rng(9).normal(size=2000)
+    truth = np.sin(PROBE[:, 0]) * PROBE[:, 1]
+    for spec in (KRLSTracker(kernel=KERNEL, budget=50), KRLS(kernel=KERNEL, budget=50)):
+        parts = [learned(spec, rows[i : i + 500], y[i : i + 500]) for i in range(0, 2000, 500)]
+        alone = np.mean([np.mean((part.scores(PROBE)[:, 0] - truth) ** 2) for part in parts])
+        merged = parts[0]
+        for part in parts[1:]:
+            merged = merged.merge(part)
+        assert merged.size <= 50
+        assert np.mean((merged.scores(PROBE)[:, 0] - truth) ** 2) < 0.9 * alone
 
 
 @pytest.mark.parametrize("name", RECURSIVE)

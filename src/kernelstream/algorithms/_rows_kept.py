@@ -19,6 +19,7 @@ from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
 from ..numerics.gram import backward, extend_factor, factor, forward
 from ..numerics.lists import close_gap
+from ..numerics.projection import chosen
 from ..parameters import positive, whole
 from ._recursive import RecursiveAlgorithm, count_in, fits, gram_of, move, padded_square, whitened, withdraw
 from ._squares import to_say
@@ -46,6 +47,7 @@ class KeptRows(RecursiveAlgorithm):
     models_deviations: ClassVar[bool] = True
     bounded: ClassVar[bool] = True
     spare: ClassVar[int] = 1
+    exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight scales what a row tells"}
 
     def check(self) -> None:
         super().check()
@@ -68,27 +70,36 @@ class KeptRows(RecursiveAlgorithm):
         variance = np.maximum((state.labels[:, :n] * state.alpha[:, :n]).sum(axis=1), 0.0) / max(n, 1)
         return np.asarray(np.sqrt(variance * (self.regularization + np.maximum(own - inside, 0.0))[:, None]))
 
-    # Merging: rows of both are kept.
-
     def merge(
         self, record: Any, state: KeptState, other: KeptState, weight: float, since: KeptState | None = None
     ) -> KeptState:
-        f, n, places = expansion.append(state.f, other.f, 1.0), int(state.f.size), expansion.places_of(state.f, other.f)
-        m, total, new = len(places), int(f.size), places >= n
-        labels, ridges = np.zeros((len(state.labels), total)), np.zeros(total)
-        labels[:, :n], ridges[:n] = state.labels[:, :n], state.ridges[:n]
-        labels[:, places[new]], ridges[places[new]] = other.labels[:, :m][:, new], other.ridges[:m][new]
-        # How many rows of the same side are newer; a row that both have is as new as where it is newer.
-        ages = np.full((2, total), total)
-        ages[0, :n] = np.arange(n)[::-1]
-        ages[1, places] = np.arange(m)[::-1]
-        order = self.chosen(gram_of(self.kernel, f) + np.diag(ridges), labels, ages, weight)
-        taken = expansion.taken(f, order, self.first_capacity)
-        return self.fitted(taken, labels[:, order], ridges[order], state._replace(**tally(state, other, since, "t")))
-
-    def chosen(self, K: np.ndarray, labels: np.ndarray, ages: np.ndarray, weight: float) -> list[int]:
-        """Which rows are kept, in their order. K: Gram matrix with the ridges; weight: of the other side."""
-        raise NotImplementedError
+        """The weighted sum of both functions, with labels of which it is the regression; beyond the budget, the
+        regression of these labels in terms of M of the points.
+        """
+        n, places = int(state.f.size), expansion.places_of(state.f, other.f)
+        f, m = expansion.append(state.f, other.f, 1.0), len(places)
+        total = int(f.size)
+        alpha, ridges, ages = np.zeros((len(state.alpha), total)), np.zeros(total), np.full((2, total), np.inf)
+        ridges[places], ridges[:n] = other.ridges[:m], state.ridges[:n]
+        alpha[:, :n] = (1.0 - weight) * state.alpha[:, :n]
+        np.add.at(alpha.T, places, weight * other.alpha[:, :m].T)
+        # How many rows of its side came after a row, in rows of both: a side that has seen fewer has older ones.
+        shares = max(1.0 - weight, 1e-12), max(weight, 1e-12)
+        ages[0, :n], ages[1, places] = np.arange(n)[::-1] / shares[0], np.arange(m)[::-1] / shares[1]
+        K, kept = gram_of(self.kernel, f), np.arange(total)
+        labels = alpha @ (K + np.diag(ridges))
+        if total > int(self.budget or total):
+            f.coef[:, :total] = alpha
+            kept, _, _ = chosen(self.kernel, f, int(self.budget or total))
+        kept = kept[np.argsort(-ages.min(axis=0)[kept], kind="stable")]
+        if len(kept) < total:
+            inner, told = K[np.ix_(kept, kept)], K[kept] / ridges
+            fewer = np.linalg.solve(inner + told @ K[kept].T, told @ labels.T).T
+            labels[:, kept] = fewer @ (inner + np.diag(ridges[kept]))
+        counts = tally(state, other, since, "t")
+        return self.fitted(
+            expansion.taken(f, kept, self.first_capacity), labels[:, kept], ridges[kept], state._replace(**counts)
+        )
 
     def fitted(self, f: Expansion, labels: np.ndarray, ridges: np.ndarray, like: KeptState) -> KeptState:
         """The state of these rows."""

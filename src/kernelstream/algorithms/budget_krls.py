@@ -8,9 +8,10 @@ Van Vaerenbergh, Santamaria, Liu, Principe: Fixed-Budget Kernel Recursive Least-
 
 Remarks. Cholesky factor and diagonal of the inverse are kept (`_rows_kept`), M^2 a row. With several outputs the sizes
 are norms over them. k(x_i, x) is divided by the root of k(x_i, x_i) k(x, x), which is 1 for the paper's kernels; mu > 0
-has all coefficients solved for anew, M^2 more for each output. A row of weight w has the ridge lambda / w. Merged
-models are the rows of both, out of which rows go by the same rule until M are left. `deviations` are those of the
-Gaussian process of the rows kept: rows that went told something too, which it does not know.
+has all coefficients solved for anew, M^2 more for each output. A row of weight w has the ridge lambda / w. A merged
+model is the weighted sum of both functions, in terms of M of their rows, with labels of which it is the regression. The
+rows that stay are those that are hard to foretell: where labels are noisy, they are the noise. `deviations` are those
+of the Gaussian process of the rows kept: rows that went told something too, which it does not know.
 
 Symbols: M budget, lambda regularization, mu relabelling.
 """
@@ -63,18 +64,6 @@ class BudgetKRLS(KeptRows):
 
     def lower(self, task: str, dtype: Any) -> BudgetKRLSRecord:
         return BudgetKRLSRecord(self.shared(task, dtype), float(self.regularization), float(self.relabelling))
-
-    def chosen(self, K: np.ndarray, labels: np.ndarray, ages: np.ndarray, weight: float) -> list[int]:
-        """What is left when rows have gone by the rule."""
-        kept = list(range(len(K)))
-        inverse = np.linalg.inv(K)
-        while len(kept) > self.budget:
-            misses = (labels[:, kept] @ inverse) / np.diag(inverse)
-            i = int(np.argmin((misses**2).sum(axis=0)))
-            inverse = inverse - np.outer(inverse[:, i], inverse[i]) / inverse[i, i]
-            inverse = np.delete(np.delete(inverse, i, axis=0), i, axis=1)
-            del kept[i]
-        return kept
 
 
 @compiled

@@ -10,8 +10,10 @@ p = 1. Liu, Principe: Kernel Affine Projection Algorithms (2008): KAPA-2, on all
 Remarks. With p = 1 this is alpha + eta e h / (epsilon + h'h). The paper's kernels have k(x, x) = 1; others are divided
 by it. Points of a coherence below 1 are finitely many on a bounded domain, but may be very many: once the budget is
 full none is added; budget=None is the paper's. epsilon is at least 1e-10 of the largest h'h, so that equal rows do no
-harm. A weight multiplies the step of its row; a row of weight 0 is not one of the last p. Merged models are sums of
-functions, whose points may be nearer to each other than mu_0; the last rows are one side's.
+harm. A weight multiplies the step of its row; a row of weight 0 is not one of the last p. It moves along the
+coefficients and not along the function, which takes long where points are near each other: on eight data sets it is
+behind qklms in one pass, with a tenth of its points or more. Merged models are sums of functions, whose points may be
+nearer to each other than mu_0; the last rows are one side's.
 
 Symbols: eta learning_rate, epsilon regularization, p rows, mu_0 coherence.
 """

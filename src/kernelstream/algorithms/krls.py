@@ -10,8 +10,9 @@ Remarks. K^-1 is a Cholesky factor, P stays as in the paper: it begins at 1 and 
 would cost half as much again. nu is in the unit of k(x, x), 1 for the paper's kernels. Once the budget is full every
 row is taken as dependent; budget=None is the paper's. A weight w is w equal rows: 1 / w stands for the 1 beside a'Pa,
 and in P's corner. There is no ridge and so no prior: what it says of how sure it is would be nothing where no point is,
-and is left out; krls-t has it. Where sums are merged, rows add up as in ridge: of each side its points' values with the
-precision P^-1, on the points of both (as far as the budget goes, others are projected).
+and is left out; krls-t has it. Merged models are least squares of what both sides' rows tell, which adds up as in
+ridge: of each side its points' values with the precision P^-1, in terms of the points of both that are not dependent,
+and within the budget of those that tell most of that function.
 
 Symbols: nu dependence.
 """
@@ -27,6 +28,7 @@ from ..losses import slope
 from ..numerics import expansion
 from ..numerics.expansion import Expansion
 from ..numerics.gram import backward, cross_matrix, extend_factor, factor, forward
+from ..numerics.projection import chosen
 from ..numerics.symmetric import add_square, append_zeros, product
 from ..parameters import at_least, whole
 from ._dictionary import ROUNDING, find_coordinates, find_residual
@@ -91,32 +93,39 @@ class KRLS(RecursiveAlgorithm):
     def merge(
         self, record: Any, state: KRLSState, other: KRLSState, weight: float, since: KRLSState | None = None
     ) -> KRLSState:
+        sides = [(state, 1.0), (other, 1.0)] + ([] if since is None else [(since, -1.0)])
         f = self.joined(state.f, other.f)
-        K, told = gram_of(self.kernel, f), [self.told(f, one) for one in (state, other)]
-        precision, pull = (sum(parts) for parts in zip(*told, strict=True))
-        if since is not None:
-            common, its_pull = self.told(f, since)
-            precision, pull = precision - common, pull - its_pull
-        P = np.linalg.inv(precision)
-        alpha = np.linalg.solve(K, P @ pull).T
-        counts, room = tally(state, other, since, "t"), f.points.shape[1]
-        return self.made(f, alpha, state._replace(P=padded_square((P + P.T) / 2.0, room), **counts))
+        alpha, P = self.solved(f, sides)
+        n, most = int(f.size), int(self.budget or f.size)
+        if n > most:
+            f.coef[:, :n] = alpha
+            kept, _, _ = chosen(self.kernel, f, most)
+            f = expansion.taken(f, kept, self.first_capacity)
+            alpha, P = self.solved(f, sides)
+        counts = tally(state, other, since, "t")
+        return self.made(f, alpha, state._replace(P=padded_square(P, f.points.shape[1]), **counts))
+
+    def solved(self, f: Expansion, sides: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(alpha, P) of what the rows of some models tell together, in terms of f's points."""
+        told = [(self.told(f, one), sign) for one, sign in sides]
+        P = np.linalg.inv(sum(sign * precision for (precision, _), sign in told))
+        pull = sum(sign * pull for (_, pull), sign in told)
+        return np.linalg.solve(gram_of(self.kernel, f), P @ pull).T, (P + P.T) / 2.0
 
     def joined(self, f: Expansion, other: Expansion) -> Expansion:
-        """f's points and those of the other that are not dependent on them, as many as there is room for."""
+        """f's points and those of the other that are not dependent on them."""
         n, both = int(f.size), expansion.append(f, other, 1.0)
-        K, most = gram_of(self.kernel, both), self.budget or int(both.size)
-        least = max(self.dependence, ROUNDING[f.coef.dtype.name])
-        kept, R = list(range(n)), np.zeros((most, most))
+        K, least = gram_of(self.kernel, both), max(self.dependence, ROUNDING[f.coef.dtype.name])
+        kept, R = list(range(n)), np.zeros_like(K)
         R[:n, :n] = np.linalg.cholesky(K[:n, :n]) if n else 0.0
         for i in range(n, len(K)):
             m = len(kept)
             half = np.linalg.solve(R[:m, :m], K[kept, i])
             residual = K[i, i] - half @ half
-            if m < most and residual > least * K[i, i]:
+            if residual > least * K[i, i]:
                 R[m, :m], R[m, m] = half, np.sqrt(residual)
                 kept.append(i)
-        return expansion.taken(both, kept, self.capacity or max(self.first_capacity, 2 * len(kept)))
+        return expansion.taken(both, kept, max(self.first_capacity, len(kept)))
 
     def told(self, f: Expansion, one: KRLSState) -> tuple[np.ndarray, np.ndarray]:
         """What a model's rows tell of the values at f's points: the precision, and its product with the values."""

@@ -17,9 +17,9 @@ of beginning the next, so that what is shown is what is learned from. When the n
 taken as one of the span. With several outputs sizes are norms over them, and C is one for all. A row of weight w has
 the noise c / w; at weight 0 no time passes. `deviations` have the paper's estimate of the signal's variance, the mean
 of e^2 / s, which fades by lambda; the authors' program has lambda once beside every new one instead. Merged models are
-the posterior of what both sides' rows told of values at all points of both, under the one prior, projected on those
-points that tell most of the mean; what a fork's sides have in common is taken out once, and counts half where it has
-faded (forget < 1).
+the posterior of what both sides' rows told of values at all points of both, under the one prior; beyond the budget, of
+what they told of values at those points that tell most of the mean. What a fork's sides have in common is taken out
+once, and counts half where it has faded (forget < 1).
 
 Symbols: lambda forget, c regularization, M budget.
 """
@@ -145,38 +145,43 @@ class KRLSTracker(RecursiveAlgorithm):
         if since is not None and not fades:
             common, its_pull = self.told(f, since)
             precision, pull = _within(precision - common, pull - its_pull)
-        # The posterior of precision and pull under the prior K: C = -(1 + L K)^-1 L, alpha = (1 + L K)^-1 p.
-        both = np.eye(len(precision)) + precision @ gram_of(self.kernel, f)
-        C, alpha = -np.linalg.solve(both, precision), np.linalg.solve(both, pull).T
         counts = tally(state, other, since, "t", "squares", "total")
-        return self.projected_on(f, alpha, (C + C.T) / 2.0, state._replace(**counts))
+        return self.posterior(f, precision, pull, state._replace(**counts))
 
     def told(self, f: Expansion, one: TrackerState) -> tuple[np.ndarray, np.ndarray]:
         """What a model's rows tell of the values at f's points, which are its own too: their precision beside the
         prior's, and its product with where they are.
         """
         n, places = int(one.f.size), expansion.places_of(f, one.f)
-        both = np.eye(n) + one.C[:n, :n] @ gram_of(self.kernel, one.f)
         precision, pull = np.zeros((int(f.size),) * 2), np.zeros((int(f.size), len(one.alpha)))
-        inner = -np.linalg.solve(both, one.C[:n, :n])
-        precision[np.ix_(places, places)] = (inner + inner.T) / 2.0
-        pull[places] = np.linalg.solve(both, one.alpha[:, :n].T)
+        # The inverse of `_under`, which is of the same form.
+        values, inner = _under(gram_of(self.kernel, one.f), one.C[:n, :n], one.alpha[:, :n].T)
+        precision[np.ix_(places, places)], pull[places] = inner, values.T
         return precision, pull
 
-    def projected_on(self, f: Expansion, alpha: np.ndarray, C: np.ndarray, like: TrackerState) -> TrackerState:
-        """The model on those of the points, within the budget, that tell most of the mean."""
-        n = int(f.size)
+    def posterior(self, f: Expansion, precision: np.ndarray, pull: np.ndarray, like: TrackerState) -> TrackerState:
+        """What is known of f's values, under the prior, in terms of those of its points that tell most of the mean."""
+        K = gram_of(self.kernel, f)
+        n, (alpha, _) = len(K), _under(K, precision, pull)
         f = expansion.Expansion(*(part.copy() for part in f))
         f.coef[:, :n] = alpha
-        kept, gram, _ = chosen(self.kernel, f, min(n, int(self.budget)))
-        T = np.linalg.solve(gram[np.ix_(kept, kept)], gram[kept])
+        kept, _, _ = chosen(self.kernel, f, min(n, int(self.budget)))
+        inner = K[np.ix_(kept, kept)]
+        T = np.linalg.solve(inner, K[kept])  # the values at all points are T' times those at the points kept
+        alpha, C = _under(inner, T @ precision @ T.T, T @ pull)
         fewer = expansion.taken(f, kept, self.first_capacity)
-        room = fewer.points.shape[1]
-        made: TrackerState = self.made(fewer, alpha @ T.T, like._replace(C=padded_square(T @ C @ T.T, room)))
-        diagonal = np.zeros(room)
+        room, diagonal = fewer.points.shape[1], np.zeros(fewer.points.shape[1])
+        made: TrackerState = self.made(fewer, alpha, like._replace(C=padded_square(C, room)))
         R = made.factor[: len(kept), : len(kept)]
         diagonal[: len(kept)] = np.diag(np.linalg.inv(R.T @ R))
         return made._replace(diagonal=diagonal)
+
+
+def _under(K: np.ndarray, precision: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """alpha = (1 + L K)^-1 p and C = -(1 + L K)^-1 L, of the posterior of L and p under the prior K."""
+    both = np.eye(len(K)) + precision @ K
+    C = -np.linalg.solve(both, precision)
+    return np.linalg.solve(both, pull).T, (C + C.T) / 2.0
 
 
 def _within(precision: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,10 +7,11 @@ Identification (2006), Alg. 1.
 
 Remarks. The paper follows the inverse as rows come and go; this follows its Cholesky factor, which stays one however
 long the stream is. alpha follows what comes and what goes: rounding stays with the row in which it arose, and leaves
-with it. A row of weight w has the ridge c / w. Merged windows are the newest rows of both sides, as many of each as its
-share of all rows. `deviations` are those of the Gaussian process of the window's rows whose noise is c times its
-variance (`_rows_kept`). It follows a change within M rows, and knows nothing of what was before them: elsewhere any
-learner of M points that chooses them is better.
+with it. A row of weight w has the ridge c / w. A merged model is the weighted sum of both functions, in terms of M of
+their rows, which leave in the order in which they came. `deviations` are those of the Gaussian process of the window's
+rows whose noise is c times its variance (`_rows_kept`). It follows a change within M rows, and knows nothing of what
+was before them: on seven of eight data sets that do not change, krls-t of its size errs less
+(`docs/theory/recursive.md`).
 
 Symbols: M budget, c regularization.
 """
@@ -48,13 +49,6 @@ class SlidingKRLS(KeptRows):
 
     def lower(self, task: str, dtype: Any) -> SlidingKRLSRecord:
         return SlidingKRLSRecord(self.shared(task, dtype), float(self.regularization))
-
-    def chosen(self, K: np.ndarray, labels: np.ndarray, ages: np.ndarray, weight: float) -> list[int]:
-        """The newest of both sides, in an order in which they leave as fast as each side's rows came."""
-        shares = np.array([1.0 - weight, weight])
-        since = (ages / np.maximum(shares, 1e-12)[:, None]).min(axis=0)
-        newest = np.argsort(since, kind="stable")[: self.budget]
-        return [int(i) for i in newest[::-1]]
 
 
 @step.register(SlidingKRLSRecord)
