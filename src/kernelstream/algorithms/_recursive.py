@@ -122,7 +122,9 @@ def gram_of(kernel: Any, f: Expansion) -> np.ndarray:
 
 def padded_square(matrix: np.ndarray, room: int) -> np.ndarray:
     """With zeros up to the room that there is."""
-    return np.pad(matrix, (0, room - len(matrix)))
+    square = np.zeros((room, room))
+    square[: len(matrix), : len(matrix)] = matrix
+    return square
 
 
 def whitened(state: Any, chunks: Iterator[Chunk]) -> tuple[np.ndarray, np.ndarray]:

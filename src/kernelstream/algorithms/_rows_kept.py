@@ -107,12 +107,13 @@ class KeptRows(RecursiveAlgorithm):
         K = gram_of(self.kernel, f) + np.diag(ridges)
         alpha = np.linalg.solve(K, labels.T).T
         f.coef[:, :n] = alpha
-        wide = [np.pad(part, [(0, 0), (0, room - n)]) for part in (alpha, labels)]
+        wide, said = np.zeros((len(alpha), room)), np.zeros((len(alpha), room))
+        wide[:, :n], said[:, :n] = alpha, labels
         R = padded_square(np.linalg.cholesky(K).T, room)
         diagonal = np.zeros(len(like.diagonal))
         if self.chooses:
             diagonal[:n] = np.diag(np.linalg.inv(K))
-        return KeptState(f, like.t, R, *wide, np.pad(ridges, (0, room - n)), diagonal)
+        return KeptState(f, like.t, R, wide, said, np.pad(ridges, (0, room - n)), diagonal)
 
 
 @inlined

@@ -140,8 +140,10 @@ class KRLSTracker(RecursiveAlgorithm):
         fades = since is not None and self.forget < 1.0
         if since is not None and not fades:
             f = expansion.append(f, since.f, 1.0)
-        told = [self.told(f, one) for one in (state, other)]
-        precision, pull = (sum(parts) / (2.0 if fades else 1.0) for parts in zip(*told, strict=True))
+        mine, theirs = self.told(f, state), self.told(f, other)
+        precision, pull = mine[0] + theirs[0], mine[1] + theirs[1]
+        if fades:
+            precision, pull = precision / 2.0, pull / 2.0
         if since is not None and not fades:
             common, its_pull = self.told(f, since)
             precision, pull = _within(precision - common, pull - its_pull)
