@@ -63,6 +63,7 @@ def side_by_side(most: int) -> list[str]:
 EXPERIMENT = {
     "ridge regression of all rows": ("krls-sw", {"budget": 500, "regularization": 0.1}, "-"),
     "ALD-KRLS, nu = 0.43": ("krls", {"dependence": 0.43, "budget": 500}, "53"),
+    "ALD-KRLS, nu = 0.008": ("krls", {"dependence": 0.008, "budget": 500}, "-"),
     "SW-KRLS": ("krls-sw", {"budget": 50, "regularization": 0.1}, "50"),
     "FB-KRLS": ("krls-fb", {"budget": 50, "regularization": 0.1}, "50"),
     "KRLS-T": ("krls-t", {"budget": 50, "regularization": 0.1}, "-"),
