@@ -349,3 +349,47 @@ def lower_factor(n: int) -> np.ndarray:
 def products(rows: Any, matrix: np.ndarray, out: np.ndarray) -> None:
     """BLAS."""
     np.matmul(rows, matrix, out=out)
+
+
+@reduction
+def symmetric_products(M, sizes, v, out):
+    """For each row a product of a symmetric matrix of this size with a vector."""
+    for n in sizes:
+        for i in range(n):
+            out[i] = dot(M[i, :n], v[:n])
+
+
+@compiled
+def rank_ones(M, sizes, v, share):
+    """For each row an outer product that is added to a matrix of this size."""
+    for n in sizes:
+        for i in range(n):
+            row, c = M[i, :n], share * v[i]
+            for j in range(n):
+                row[j] += c * v[j]
+
+
+@reduction
+def dots(H, coef, n, last):
+    """The dots of one of the last rows with all of them and with the coefficients of every output."""
+    total = 0.0
+    for i in range(last):
+        total += dot(H[i, :n], H[0, :n])
+        for k in range(coef.shape[0]):
+            total += dot(H[i, :n], coef[k, :n])
+    return total
+
+
+@compiled
+def affine_projections(H, coef, sizes, last, share):
+    """For each row the dots of a projection onto the last rows, and an axpy for each of them and each output."""
+    total = 0.0
+    for n in sizes:
+        total += dots(H, coef, n, last)
+        for k in range(coef.shape[0]):
+            row = coef[k]
+            for i in range(last):
+                values = H[i]
+                for j in range(n):
+                    row[j] += share * values[j]
+    return total

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .cases import Case
 from .pieces import (
     Bare,
+    affine_projections,
     again_when_full,
     ascents,
     coef_axpys,
@@ -32,8 +33,11 @@ from .pieces import (
     quotients,
     scores_at_points,
     second_order,
+    sizes_all,
+    sizes_full,
     sizes_moved,
     solves,
+    symmetric,
     widths,
 )
 
@@ -53,6 +57,18 @@ SPREADING = Piece("a move: one axpy on the coefficients (two with several output
 COLUMN = Piece("a removal: a column of the inverse Gram matrix (two solves)", columns)
 DOWNDATE = Piece("a removal: a rank-one update of the factor behind the point", downdates)
 PROJECTION = (ROW, FORWARD, COLUMN, DOWNDATE, ONE_PASS)
+
+TOLD = Piece("a row: one product with a symmetric matrix", symmetric(1, sizes_all, outer=False))
+OUTER = Piece("and one outer product that is added to it", symmetric(1, sizes_all, outer=True))
+FORWARD_EVER = Piece("a row: one forward solve", solves("forward", sizes_all))
+BACKWARD_EVER = Piece("one backward solve", solves("backward", sizes_all))
+FORWARD_AGAIN = Piece("a row: another forward solve", solves("forward", sizes_all))
+BACKWARD_AGAIN = Piece("another backward solve", solves("backward", sizes_all))
+NEAREST = Piece("a row: the largest of its kernel values", nearest)
+PROJECTIONS = Piece(
+    "a row: its dots with the last rows' kernel values, theirs with the coefficients; axpys of all of them",
+    affine_projections,
+)
 
 SUMS = (
     Piece("a row: projections (BLAS), sin and cos", lifted_rows),
@@ -142,7 +158,25 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     ),
     "npbsgd": PROJECTION,
     "polk": (ROW, FORWARD, BACKWARD, COLUMN, DOWNDATE, TWO_PASSES),
-    "avm": (ROW, Piece("a row: the largest of its kernel values", nearest)),
+    "krls": (ROW, FORWARD_EVER, BACKWARD_EVER, TOLD, OUTER, FORWARD_AGAIN, BACKWARD_AGAIN),
+    "krls-sw": (ROW, FORWARD_EVER, BACKWARD_EVER, COLUMN, DOWNDATE),
+    "krls-fb": (ROW, FORWARD_EVER, BACKWARD_EVER, COLUMN, DOWNDATE, ONE_PASS),
+    "krls-t": (
+        ROW,
+        FORWARD_EVER,
+        BACKWARD_EVER,
+        TOLD,
+        OUTER,
+        COLUMN,
+        DOWNDATE,
+        ONE_PASS,
+        Piece("a removal: two outer products", symmetric(2, sizes_full, outer=True)),
+    ),
+    "klms": (ROW,),
+    "qklms": (ROW, NEAREST),
+    "knlms": (ROW, NEAREST, PROJECTIONS),
+    "kapa": (ROW, NEAREST, PROJECTIONS),
+    "avm": (ROW, NEAREST),
     "tvm": (
         ROW,
         SECOND_ROW,

@@ -92,6 +92,10 @@ def sizes_moved(case: Case) -> np.ndarray:
     return case.course.sizes[case.course.moved]
 
 
+def sizes_all(case: Case) -> np.ndarray:
+    return case.course.sizes
+
+
 def sizes_full(case: Case) -> np.ndarray:
     return case.course.sizes[case.course.gone > 0]
 
@@ -193,6 +197,27 @@ def downdates(case: Case) -> Bare:
     most = int(behind.max(initial=1))
     R, x = aligned(np.eye(most)), aligned(np.zeros(most))
     return lambda: bare.rank_one_updates(R, behind, x)
+
+
+def symmetric(times: int, rows: Callable[[Case], np.ndarray], *, outer: bool) -> Callable[[Case], Bare]:
+    """Products with a symmetric matrix, or outer products that are added to one."""
+
+    def build(case: Case) -> Bare:
+        sizes = np.repeat(rows(case), times)
+        most = int(sizes.max(initial=1))
+        M, v, out = aligned(np.eye(most)), aligned(np.ones(most)), aligned(np.zeros(most))
+        if outer:
+            return lambda: bare.rank_ones(M, sizes, v, 1e-20)
+        return lambda: bare.symmetric_products(M, sizes, v, out)
+
+    return build
+
+
+def affine_projections(case: Case) -> Bare:
+    sizes = case.course.sizes
+    most, last = int(sizes.max(initial=1)), case.spec.rows
+    H, coef = aligned(np.ones((last, most))), aligned(np.ones((case.n_outputs, most), case.dtype))
+    return lambda: bare.affine_projections(H, coef, sizes, last, 1e-20)
 
 
 def merges(case: Case) -> Bare:

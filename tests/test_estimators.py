@@ -96,8 +96,9 @@ def test_a_name_alone_gives_a_good_model(name, digits, cancer):
     X, y = digits
     if "multiclass" in kernelstream.ALGORITHMS[name].tasks:
         good = OnlineKernelClassifier(name, random_state=0).fit(X[:1200], y[:1200]).score(X[1200:], y[1200:])
-        # BOGD's removals are right on average, and noisy; AVM keeps one of 30 rows by the paper's rule for cells.
-        assert good > {"bogd": 0.7, "bogd++": 0.7, "avm": 0.8}.get(name, 0.88)
+        # BOGD's removals are right on average, and noisy; AVM keeps one of 30 rows by the paper's rule for cells; KNLMS
+        # moves along coefficients, which takes more rows than these.
+        assert good > {"bogd": 0.7, "bogd++": 0.7, "avm": 0.8, "knlms": 0.75}.get(name, 0.88)
     X, y = cancer
     assert OnlineKernelClassifier(name, random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.9
 

@@ -13,6 +13,8 @@ from kernelstream import (
     NOGD,
     OGD,
     Binary,
+    BudgetKRLS,
+    KRLSTracker,
     Learner,
     Multiclass,
     Pegasos,
@@ -42,6 +44,8 @@ SPECS = {
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
+    "krls-fb, relabelling": BudgetKRLS(relabelling=0.5),
+    "krls-t, forgetting": KRLSTracker(forget=0.98),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -32,6 +32,7 @@ from kernelstream.sources import (
     Source,
     SourceError,
     StandardInput,
+    chaotic,
     fit_scaling,
     open_source,
 )
@@ -519,6 +520,51 @@ def test_the_hyperplane_drifts_and_one_label_in_twenty_is_wrong():
     assert np.mean(first[:1000] == y[:1000]) > 0.9 and np.mean(first[-1000:] == y[-1000:]) < 0.75
 
 
+@pytest.mark.parametrize("name", ["mackey-glass", "mackey-glass:tau=17,horizon=6", "lorenz", "lorenz:noise=0.1"])
+def test_rows_of_a_series_depend_on_seed_and_position_only(name):
+    joint = ":" if ":" not in name else ","
+    X, y = whole(open_source(f"{name}{joint}rows=600,seed=3"))
+    for block_rows in (1, 100):
+        assert same(whole(open_source(f"{name}{joint}rows=600,seed=3", block_rows=block_rows)), (X, y))
+    assert same(whole(open_source(f"{name}{joint}rows=200,start=123,seed=3")), (X[123:323], y[123:323]))
+    assert not np.array_equal(whole(open_source(f"{name}{joint}rows=600"))[0], X)
+    source = open_source(f"{name}{joint}rows=600,seed=3")
+    assert np.array_equal(X[1:, :-1], X[:-1, 1:])  # the values move on
+    assert np.array_equal(y[: -source.horizon], X[source.horizon :, -1])
+    assert 0.2 < y.std() < 1.2
+
+
+def test_the_mackey_glass_series_solves_its_equation(monkeypatch):
+    monkeypatch.setattr(chaotic, "SETTLED", 0)
+    tau, h, units = 17, 0.002, 120
+    x = [0.9] * (1 + int(tau / h))  # Heun's method, with steps a fiftieth as long
+    for _ in range(int(units / h)):
+        now, past, after = x[-1], x[-1 - int(tau / h)], x[-int(tau / h)]
+        slope = 0.2 * past / (1 + past**10) - 0.1 * now
+        there = 0.2 * after / (1 + after**10) - 0.1 * (now + h * slope)
+        x.append(now + h / 2 * (slope + there))
+    found = chaotic.mackey_glass(units // 6, tau, 6, 0.9)
+    np.testing.assert_allclose(found, x[int(tau / h) :: int(6 / h)][: len(found)], atol=1e-5)
+    monkeypatch.setattr(chaotic, "STEPS", 20)
+    np.testing.assert_allclose(chaotic.mackey_glass(units // 6, tau, 6, 0.9), found, atol=1e-6)
+
+
+def test_the_lorenz_series_solves_its_equations():
+    from scipy.integrate import solve_ivp
+
+    def slope(t, state):
+        x, y, z = state
+        return 10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z
+
+    known = chaotic.lorenz(chaotic.LORENZ_SETTLED, 1, 3.0)
+    assert known.std() == pytest.approx(8, rel=0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chaotic, "LORENZ_SETTLED", 0)
+        found = chaotic.lorenz(300, 1, 3.0)
+    exact = solve_ivp(slope, (0, 3), (3.0, 1.0, 25.0), t_eval=0.01 * np.arange(300), rtol=1e-11, atol=1e-11).y[0]
+    np.testing.assert_allclose(found, exact, atol=1e-4)
+
+
 def test_options_of_generators_are_checked():
     assert open_source("multidist:rows=7,seed=3").n_rows == 7 and open_source("multidist-test").n_rows == 2500
     assert same(whole(open_source("multidist-test")), whole(open_source("multidist:rows=2500,start=5000")))
@@ -530,6 +576,12 @@ def test_options_of_generators_are_checked():
         open_source("checkerboard:seed=three")
     with pytest.raises(ValueError, match="n_features is 1"):
         open_source("hyperplane:features=1")
+    with pytest.raises(ValueError, match=r"noise is 'loud'; write a number, as in noise=0\.1"):
+        open_source("lorenz:noise=loud")
+    with pytest.raises(ValueError, match=r"noise is -1\.0; it is a standard deviation"):
+        open_source("mackey-glass:noise=-1")
+    with pytest.raises(ValueError, match="tau is 0"):
+        open_source("mackey-glass:tau=0")
 
 
 def test_an_unknown_name_shows_near_ones(tmp_path):

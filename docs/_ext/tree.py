@@ -42,6 +42,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "theory/merging",
             "theory/cover",
             "theory/least-squares",
+            "theory/recursive",
             "theory/auto",
         ]
     },

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from .bogd import BOGD
     from .bpa import BPA
     from .bsgd import BSGD
+    from .budget_krls import BudgetKRLS
     from .budget_perceptron import BudgetPerceptron
     from .density import Density
     from .dualsgd import DualSGD
     from .fogd import FOGD
     from .forgetron import Forgetron
+    from .kapa import KAPA
+    from .klms import KLMS
+    from .krls import KRLS
+    from .krls_tracker import KRLSTracker
     from .nogd import NOGD
     from .norma import NORMA
     from .npbsgd import NPBSGD
@@ -29,9 +34,11 @@ if TYPE_CHECKING:
     from .perceptron import Perceptron
     from .polk import POLK
     from .projectron import Projectron
+    from .qklms import QKLMS
     from .rbp import RBP
     from .ridge import Ridge
     from .rrf import RRF
+    from .sliding_krls import SlidingKRLS
     from .stack import Stack
     from .tvm import TVM
 
@@ -42,24 +49,31 @@ __all__ = [
     "BPA",
     "BSGD",
     "FOGD",
+    "KAPA",
+    "KLMS",
+    "KRLS",
     "NOGD",
     "NORMA",
     "NPBSGD",
     "OGD",
     "PA",
     "POLK",
+    "QKLMS",
     "RBP",
     "RRF",
     "TVM",
     "Auto",
+    "BudgetKRLS",
     "BudgetPerceptron",
     "Density",
     "DualSGD",
     "Forgetron",
+    "KRLSTracker",
     "Pegasos",
     "Perceptron",
     "Projectron",
     "Ridge",
+    "SlidingKRLS",
     "Stack",
     "as_algorithm",
     "make",
@@ -78,6 +92,13 @@ _FILES = {
     "DualSGD": "dualsgd",
     "FOGD": "fogd",
     "Forgetron": "forgetron",
+    "KRLS": "krls",
+    "SlidingKRLS": "sliding_krls",
+    "BudgetKRLS": "budget_krls",
+    "KRLSTracker": "krls_tracker",
+    "KLMS": "klms",
+    "QKLMS": "qklms",
+    "KAPA": "kapa",
     "NOGD": "nogd",
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
@@ -134,6 +155,14 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "bsgd-m": ("BSGD", {"maintenance": "merging"}),
     "npbsgd": ("NPBSGD", {}),
     "polk": ("POLK", {}),
+    "krls": ("KRLS", {}),
+    "krls-sw": ("SlidingKRLS", {}),
+    "krls-fb": ("BudgetKRLS", {}),
+    "krls-t": ("KRLSTracker", {}),
+    "klms": ("KLMS", {}),
+    "qklms": ("QKLMS", {}),
+    "knlms": ("KAPA", {"rows": 1}),
+    "kapa": ("KAPA", {}),
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
     "density": ("Density", {}),

@@ -59,6 +59,10 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         "largest": Range(1.0, 100.0),
         "parsimony": Range(2**-8 * unit, unit),
         "coverage": Range(2**-2 * distance, 2 * distance),
+        "dependence": Range(1e-4, 0.3),
+        "relabelling": Range(1e-3, 1.0, zero=0.5),
+        "quantization": Range(0.02, 0.8),
+        "coherence": Range(0.3, 0.99),
     }
     for name in parameters:
         if name.startswith("kernel.") and name.endswith(".gamma"):

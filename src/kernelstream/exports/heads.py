@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import Auto, Ridge, Stack
+from ..algorithms._recursive import RecursiveAlgorithm
 from ..engine import Algorithm
 from ..learner import Learner
 from ..numerics.link import FLOOR
@@ -45,7 +46,7 @@ def probabilities(learner: Learner, task: Classification, spec: Algorithm, state
         return by_margins(link, 0.5 * both if two else both)
     if isinstance(spec, Auto | Stack):
         return by_shares(state.link if isinstance(spec, Auto) else state.own.link, both)
-    if isinstance(spec, Ridge):
+    if isinstance(spec, Ridge | RecursiveAlgorithm):
         share = ((1.0 + both) / 2.0).clip(1e-3, 1.0 - 1e-3)
         return share / share.sum(1, keep=True)
     return softmax(0.5 * both if two else both)  # the loss's own

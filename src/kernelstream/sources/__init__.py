@@ -13,7 +13,7 @@ from .servers import is_server
 if TYPE_CHECKING:
     from ..engine.inputs import FixedScaling, OnlineScaling, Scaling
     from .delimited import DelimitedSource
-    from .generators import Checkerboard, Hyperplane, Multidist
+    from .generators import Checkerboard, Hyperplane, Lorenz, MackeyGlass, Multidist
     from .libsvm import LibsvmSource
     from .messages import MessageSource
     from .npz import NpzSource
@@ -31,6 +31,8 @@ __all__ = [
     "Hyperplane",
     "LabelledBlock",
     "LibsvmSource",
+    "Lorenz",
+    "MackeyGlass",
     "Matrix",
     "MessageSource",
     "Multidist",
@@ -58,7 +60,7 @@ __all__ = [
 _PLACES = {
     "..engine.inputs": ("FixedScaling", "OnlineScaling", "Scaling"),
     ".delimited": ("DelimitedSource",),
-    ".generators": ("Checkerboard", "Hyperplane", "Multidist"),
+    ".generators": ("Checkerboard", "Hyperplane", "Lorenz", "MackeyGlass", "Multidist"),
     ".libsvm": ("LibsvmSource",),
     ".messages": ("MessageSource",),
     ".npz": ("NpzSource",),

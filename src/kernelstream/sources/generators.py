@@ -1,16 +1,20 @@
-"""Synthetic streams. Row t is a function of (seed, t): nothing is stored, and blocks of any size hold the same rows."""
+"""Synthetic streams. Row t is a function of (seed, t), and blocks of any size hold the same rows. Nothing is stored but
+the trajectories of series.
+"""
 
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from ..numerics import rng
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, positive
+from .chaotic import lorenz, mackey_glass
 
-_MEANS, _ROWS, _AXES = range(3)  # what a seed's numbers are for
+_MEANS, _ROWS, _AXES, _BEGINNING, _NOISE = range(5)  # what a seed's numbers are for
 _ROWS_A_TURN = 100_000  # of what drifts: slow enough to be learned, fast enough that what was learned goes stale
 
 
@@ -149,6 +153,96 @@ class Hyperplane(Generated):
         return X, np.where((margin >= 0) == right, 1.0, -1.0)
 
 
+class Foretold(NamedTuple):
+    """What is asked of a series."""
+
+    n_features: int
+    horizon: int
+    noise: float
+
+
+class Series(Generated):
+    """A series to be foretold: row t has n_features values of it one after the other, from the t-th on, and its label
+    is the one that comes `horizon` later.
+    """
+
+    def __init__(self, n_rows: int, start: int, seed: int, name: str, block_rows: int, asked: Foretold):
+        super().__init__(n_rows, start, seed, name, block_rows)
+        self.n_features, self.horizon = positive(asked.n_features, "n_features"), positive(asked.horizon, "horizon")
+        if not asked.noise >= 0:
+            raise ValueError(f"noise is {asked.noise}; it is a standard deviation, at least 0")
+        self.noise = float(asked.noise)
+        self._known: np.ndarray | None = None
+
+    @abstractmethod
+    def trajectory(self, n: int) -> np.ndarray:
+        """The first n values, without noise."""
+
+    def _rows(self, t: np.ndarray) -> LabelledBlock:
+        if self._known is None:
+            n = self.start + self.n_rows + self.n_features + self.horizon - 1
+            noise = _normals(rng.key(self.seed, _NOISE), 2 * np.arange(n))[:, 0]
+            self._known = self.trajectory(n) + self.noise * noise
+        X = self._known[t[:, None] + np.arange(self.n_features)]
+        return X, self._known[t + self.n_features - 1 + self.horizon]
+
+    def _beginning(self) -> float:
+        """A number in (0, 1) that the seed draws."""
+        return float(rng.uniform(rng.key(self.seed, _BEGINNING), np.zeros(1, np.int64))[0])
+
+
+class MackeyGlass(Series):
+    """The Mackey-Glass series, dx/dt = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x, a value every 6 units of time,
+    with normal noise of the standard deviation that is asked for. Chaotic from tau = 17 on; the seed draws where it
+    begins.
+    """
+
+    EVERY = 6
+
+    def __init__(
+        self,
+        n_rows: int = 5000,
+        *,
+        tau: int = 30,
+        n_features: int = 7,
+        horizon: int = 1,
+        noise: float = 0.0,
+        start: int = 0,
+        seed: int = 0,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+    ):
+        super().__init__(n_rows, start, seed, "mackey-glass", block_rows, Foretold(n_features, horizon, noise))
+        self.tau = positive(tau, "tau")
+
+    def trajectory(self, n: int) -> np.ndarray:
+        return mackey_glass(n, self.tau, self.EVERY, 0.5 + self._beginning())
+
+
+class Lorenz(Series):
+    """The first coordinate of the Lorenz system (10, 28, 8/3), a value every 0.01 units of time, divided by 8, about
+    its standard deviation; with normal noise of the standard deviation that is asked for. The seed draws where it
+    begins.
+    """
+
+    UNIT = 8.0
+
+    def __init__(
+        self,
+        n_rows: int = 5000,
+        *,
+        n_features: int = 5,
+        horizon: int = 10,
+        noise: float = 0.0,
+        start: int = 0,
+        seed: int = 0,
+        block_rows: int = DEFAULT_BLOCK_ROWS,
+    ):
+        super().__init__(n_rows, start, seed, "lorenz", block_rows, Foretold(n_features, horizon, noise))
+
+    def trajectory(self, n: int) -> np.ndarray:
+        return lorenz(n, 1, 20.0 * self._beginning() - 10.0) / self.UNIT
+
+
 def _uniform_rows(key: np.uint64, t: np.ndarray, width: int) -> np.ndarray:
     """Rows of independent numbers, uniform in (-1, 1)."""
     return 2.0 * rng.uniform(key, width * t[:, None] + np.arange(width)) - 1.0
@@ -165,8 +259,11 @@ GENERATED: dict[str, Callable[..., Generated]] = {
     "multidist-test": partial(Multidist, n_rows=2500, start=5000, name="multidist-test"),
     "checkerboard": Checkerboard,
     "hyperplane": Hyperplane,
+    "mackey-glass": MackeyGlass,
+    "lorenz": Lorenz,
 }
 _OPTIONS = {"rows": "n_rows", "start": "start", "seed": "seed", "features": "n_features"}
+_OPTIONS |= {"tau": "tau", "horizon": "horizon", "noise": "noise"}
 
 
 def generated(text: str, *, block_rows: int = DEFAULT_BLOCK_ROWS) -> Generated:
@@ -175,13 +272,15 @@ def generated(text: str, *, block_rows: int = DEFAULT_BLOCK_ROWS) -> Generated:
     make = GENERATED[name]
     parameters = inspect.signature(make).parameters
     known = [option for option, parameter in _OPTIONS.items() if parameter in parameters]
-    given: dict[str, int] = {}
+    given: dict[str, float] = {}
     for item in filter(None, options.split(",")):
         option, _, value = item.partition("=")
         if option not in known:
             raise ValueError(f"{text!r}: {name} has no option {option!r}; it has {', '.join(known)}")
+        kind, words = (float, "a number, as in noise=0.1") if option == "noise" else (int, "a whole number")
         try:
-            given[_OPTIONS[option]] = int(value)
+            given[_OPTIONS[option]] = kind(value)
         except ValueError:
-            raise ValueError(f"{text!r}: {option} is {value!r}; write a whole number, as in {option}=3") from None
+            words = words if option == "noise" else f"{words}, as in {option}=3"
+            raise ValueError(f"{text!r}: {option} is {value!r}; write {words}") from None
     return make(**given, block_rows=block_rows)
