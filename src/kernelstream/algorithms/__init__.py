@@ -10,6 +10,7 @@ from ..engine import Algorithm
 from ..parameters import PLACES, did_you_mean
 
 if TYPE_CHECKING:
+    from .adaraker import AdaRaker
     from .auto import Auto
     from .avm import AVM
     from .bogd import BOGD
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
     from .norma import NORMA
     from .npbsgd import NPBSGD
     from .ogd import OGD
+    from .omkc import OMKC
     from .pa import PA
     from .pegasos import Pegasos
     from .perceptron import Perceptron
     from .polk import POLK
     from .projectron import Projectron
+    from .raker import Raker
     from .rbp import RBP
     from .ridge import Ridge
     from .rrf import RRF
     from .stack import Stack
     from .tvm import TVM
+    from .ufo_mkl import UFOMKL
 
 __all__ = [
     "ALGORITHMS",
@@ -45,11 +49,14 @@ __all__ = [
     "NORMA",
     "NPBSGD",
     "OGD",
+    "OMKC",
     "PA",
     "POLK",
     "RBP",
     "RRF",
     "TVM",
+    "UFOMKL",
+    "AdaRaker",
     "Auto",
     "BudgetPerceptron",
     "DualSGD",
@@ -57,6 +64,7 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Projectron",
+    "Raker",
     "Ridge",
     "Stack",
     "as_algorithm",
@@ -66,6 +74,7 @@ __all__ = [
 # The file of each class. It is imported when the class or a spec of it is asked for: all of them take longer than
 # most commands.
 _FILES = {
+    "AdaRaker": "adaraker",
     "Auto": "auto",
     "AVM": "avm",
     "BOGD": "bogd",
@@ -79,16 +88,19 @@ _FILES = {
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
     "OGD": "ogd",
+    "OMKC": "omkc",
     "PA": "pa",
     "Pegasos": "pegasos",
     "Perceptron": "perceptron",
     "POLK": "polk",
     "Projectron": "projectron",
+    "Raker": "raker",
     "RBP": "rbp",
     "Ridge": "ridge",
     "RRF": "rrf",
     "Stack": "stack",
     "TVM": "tvm",
+    "UFOMKL": "ufo_mkl",
 }
 PLACES.update({kind: f"{__name__}.{file}" for kind, file in _FILES.items()})
 
@@ -110,6 +122,9 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "nogd": ("NOGD", {}),
     "rrf": ("RRF", {}),
     "dualsgd": ("DualSGD", {}),
+    "raker": ("Raker", {}),
+    "adaraker": ("AdaRaker", {}),
+    "ufo-mkl": ("UFOMKL", {}),
     "perceptron": ("Perceptron", {}),
     "ogd": ("OGD", {}),
     "norma": ("NORMA", {}),
@@ -118,6 +133,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "pa-2": ("PA", {"variant": 2}),
     "budget-perceptron": ("BudgetPerceptron", {}),
     "rbp": ("RBP", {}),
+    "omkc": ("OMKC", {}),
     "forgetron": ("Forgetron", {}),
     "projectron": ("Projectron", {}),
     "projectron++": ("Projectron", {"aggressive": True}),

@@ -51,7 +51,7 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
-    return evaluated(spec.lift, state.map, state.weights, x, width)
+    return evaluated(spec.lift, state.map, spec.shown_weights(state), x, width)
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
