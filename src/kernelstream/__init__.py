@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from .algorithms import (
         ALGORITHMS,
+        AROW,
         AVM,
         BOGD,
         BPA,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         POLK,
         RBP,
         RRF,
+        SCW,
+        SOP,
         TVM,
         UFOMKL,
         AdaRaker,
@@ -55,6 +58,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
+    "AROW",
     "AVM",
     "BOGD",
     "BPA",
@@ -69,6 +73,8 @@ __all__ = [
     "POLK",
     "RBP",
     "RRF",
+    "SCW",
+    "SOP",
     "TVM",
     "UFOMKL",
     "AdaRaker",

@@ -11,6 +11,7 @@ from ..parameters import PLACES, did_you_mean
 
 if TYPE_CHECKING:
     from .adaraker import AdaRaker
+    from .arow import AROW
     from .auto import Auto
     from .avm import AVM
     from .bogd import BOGD
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
     from .rbp import RBP
     from .ridge import Ridge
     from .rrf import RRF
+    from .scw import SCW
+    from .sop import SOP
     from .stack import Stack
     from .tvm import TVM
     from .ufo_mkl import UFOMKL
 
 __all__ = [
     "ALGORITHMS",
+    "AROW",
     "AVM",
     "BOGD",
     "BPA",
@@ -54,6 +58,8 @@ __all__ = [
     "POLK",
     "RBP",
     "RRF",
+    "SCW",
+    "SOP",
     "TVM",
     "UFOMKL",
     "AdaRaker",
@@ -75,6 +81,7 @@ __all__ = [
 # most commands.
 _FILES = {
     "AdaRaker": "adaraker",
+    "AROW": "arow",
     "Auto": "auto",
     "AVM": "avm",
     "BOGD": "bogd",
@@ -98,6 +105,8 @@ _FILES = {
     "RBP": "rbp",
     "Ridge": "ridge",
     "RRF": "rrf",
+    "SCW": "scw",
+    "SOP": "sop",
     "Stack": "stack",
     "TVM": "tvm",
     "UFOMKL": "ufo_mkl",
@@ -125,6 +134,9 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "raker": ("Raker", {}),
     "adaraker": ("AdaRaker", {}),
     "ufo-mkl": ("UFOMKL", {}),
+    "sop": ("SOP", {}),
+    "arow": ("AROW", {}),
+    "scw": ("SCW", {}),
     "perceptron": ("Perceptron", {}),
     "ogd": ("OGD", {}),
     "norma": ("NORMA", {}),
