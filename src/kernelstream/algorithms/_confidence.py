@@ -2,10 +2,9 @@
 
     W <- W + c (Sz)',  S <- S - b (Sz)(Sz)'
 
-with c a number an output, and b. One S serves all outputs, as ridge has one matrix: with several classes a row's margin is
-that to the best other class, two outputs move, and the variance of their margin is 2 z'Sz. z is divided by
-sqrt(n_components), which S carries: it is smaller by that factor.
-"""
+with c a number an output, and b. One S serves all outputs, as ridge has one matrix: with several classes a row's margin
+is that to the best other class, two outputs move, and the variance of their margin is 2 z'Sz. z is divided by
+sqrt(n_components), which S carries: it is smaller by that factor."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -9,9 +9,10 @@ An interval of n rows begins at every multiple of n; there h_I = eta_I = min(1/2
 Raker steps by learning_rate * sqrt(shortest / n): short ones follow a change, long ones know more.
 
 Remarks. The paper's intervals have 1, 2, 4, ... rows and no end of lengths, so that time grows as log t. Here there are
-n_levels lengths from `shortest` on (a Raker of two rows says nothing), and the longest begins with the first row and never
-ends: where nothing changes, nothing is lost. The paper's losses are in [0, 1]; here u is the largest difference |l(f_I, y)
-- l(f, y)| so far, so that they may have any unit. Kernels are weighed by AdaHedge, as Raker's are by default.
+n_levels lengths from `shortest` on (a Raker of two rows says nothing), and the longest begins with the first row and
+never ends: where nothing changes, nothing is lost. The paper's losses are in [0, 1]; here u is the largest difference
+|l(f_I, y) - l(f, y)| so far, so that they may have any unit. Kernels are weighed by AdaHedge, as Raker's are by
+default.
 
 Symbols: P n_kernels, D n_components.
 """

@@ -4,10 +4,10 @@ Crammer, Kulesza, Dredze: Adaptive Regularization of Weight Vectors (2009), Fig.
 
     where m < 1:  b = 1 / (z'Sz + r),  W <- W + (1 - m) b y (Sz)',  S <- S - b (Sz)(Sz)'
 
-Remarks. The paper begins with S = 1; only the ratio of S to r matters, and here S begins with 1 / r and r is 1, so that r
-is a regularization as ridge has it: S^-1 = r + sum z z' over the rows that were heard. With several classes m is the
-margin to the best other class, both outputs move by (1 - m) / (2 z'Sz + r), and S, which all outputs share, takes the row
-in once (the paper is about two classes). A regression of this kind would be ridge.
+Remarks. The paper begins with S = 1; only the ratio of S to r matters, and here S begins with 1 / r and r is 1, so that
+r is a regularization as ridge has it: S^-1 = r + sum z z' over the rows that were heard. With several classes m is the
+margin to the best other class, both outputs move by (1 - m) / (2 z'Sz + r), and S, which all outputs share, takes the
+row in once (the paper is about two classes). A regression of this kind would be ridge.
 
 Symbols: r regularization, S Sigma, D n_components.
 """

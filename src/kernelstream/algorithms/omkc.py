@@ -122,7 +122,8 @@ class OMKC(ManyKernels, ExpansionAlgorithm):
 
     def lower(self, task: str, dtype: Any) -> OMKCRecord:
         records = [kernel.lower(dtype) for kernel in self.kernels]
-        metric = Linear().lower(dtype)._replace(metric=records[0].metric, four=records[0].four, column=records[0].column)
+        first = records[0]
+        metric = Linear().lower(dtype)._replace(metric=first.metric, four=first.four, column=first.column)
         formulas = np.array([record.formula for record in records], np.int64)
         ends = np.cumsum([0, *(len(record.constants) for record in records)])
         constants = np.concatenate([record.constants for record in records])

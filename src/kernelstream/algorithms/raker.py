@@ -3,14 +3,13 @@
 Shen, Chen, Giannakis: Random Feature-based Online Multi-kernel Learning in Environments with Unknown Dynamics (2019),
 Alg. 1.
 
-    f = sum_p w_p theta_p'z_p(x),  theta_p <- theta_p - eta l'(theta_p'z_p, y) z_p,  w_p ~ exp(-eta' sum l(theta_p'z_p, y))
+    f = sum_p w_p f_p,  f_p = theta_p'z_p(x),  theta_p <- theta_p - eta l'(f_p, y) z_p,  w_p ~ exp(-eta' sum l(f_p, y))
 
 Remarks. The paper has one eta for both, and losses in [0, 1]. Those of a hinge or of a regression are not: by default
 the weights are AdaHedge's (`numerics.combining`), whose rate follows from the losses in any unit; hedge=0.5 is a fixed
-one. Regularization shrinks theta and is not counted in what weighs kernels.
-The paper leaves the kernels open. Here they are five widths of one, gamma at 1/16, 1/4, 1, 4 and 16 times what the
-rows settle: "scale" is rarely farther off, and of two neighbours, whose widths differ by 2, one is near enough. With 320
-components each a row takes FOGD's time.
+one. Regularization shrinks theta and is not counted in what weighs kernels. The paper leaves the kernels open. Here
+they are five widths of one, gamma at 1/16, 1/4, 1, 4 and 16 times what the rows settle: "scale" is rarely farther off,
+and of two neighbours, whose widths differ by 2, one is near enough. With 320 components each a row takes FOGD's time.
 With several classes each kernel has all outputs; their scores are combined.
 
 Symbols: P n_kernels, D n_components, eta learning_rate, eta' hedge, lambda regularization, z divided by sqrt(D).

@@ -11,9 +11,9 @@ Wang, Zhao, Hoi: Exact Soft Confidence-Weighted Learning (2012), Alg. 1, Prop. 1
 with psi = 1 + phi^2 / 2, zeta = 1 + phi^2, gamma = phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2)).
 
 Remarks. The loss that is shown is this one, of the model before the row. As S only shrinks, v is at most what it was at
-first: a row whose margin exceeds phi times that is none to learn from, and v is not computed for it. With several classes m
-is the margin to the best other class and v its variance, 2 z'Sz; S, which all outputs share, takes the row in once. A
-sample weight multiplies C, as it does in PA.
+first: a row whose margin exceeds phi times that is none to learn from, and v is not computed for it. With several
+classes m is the margin to the best other class and v its variance, 2 z'Sz; S, which all outputs share, takes the row in
+once. A sample weight multiplies C, as it does in PA.
 
 Symbols: C aggressiveness, eta confidence, a variance, S Sigma, D n_components.
 """

@@ -7,8 +7,8 @@ Cesa-Bianchi, Conconi, Gentile: A Second-Order Perceptron Algorithm (2005).
 Remarks. The paper puts the row itself into the matrix that it is predicted by: f / (1 + z'A^-1 z), which has the same
 sign, and the same largest of several outputs, whose A is one. So f itself is shown, and a row that is no mistake costs
 2 D numbers an output instead of (2 D)^2. Its dual form keeps every mistake and costs their number squared a row; on
-features it is bounded, and S = A^-1 and W = v'S follow a mistake by rank one: W <- W + (u - f(x)) (Sz)' / (1 + z'Sz), u = y,
-or e_y - e_s for several classes, s the best other one. covariance="diagonal" keeps that of S alone.
+features it is bounded, and S = A^-1 and W = v'S follow a mistake by rank one: W <- W + (u - f(x)) (Sz)' / (1 + z'Sz), u
+= y, or e_y - e_s for several classes, s the best other one. covariance="diagonal" keeps that of S alone.
 
 Symbols: a regularization, D n_components.
 """

@@ -5,15 +5,15 @@ Orabona, Jie: Ultra-Fast Optimization Algorithm for Sparse Multi Kernel Learning
     theta <- theta - l'(w'z(x), y) z(x),  v_j = max(0, ||theta_j|| - alpha t)
     w_j = (theta_j / ||theta_j||) v_j (v_j / ||v||_q)^(q - 2) / (lambda t),  q = max(2, 2 ln F)
 
-This is dual averaging of the risk with (lambda / 2) ||w||_(2,p)^2 + alpha ||w||_(2,1), 1/p + 1/q = 1: kernels whose theta_j
-is short are left out.
+This is dual averaging of the risk with (lambda / 2) ||w||_(2,p)^2 + alpha ||w||_(2,1), 1/p + 1/q = 1: kernels whose
+theta_j is short are left out.
 
 Remarks. The paper draws rows at random from a set, several times; here they come once, in their order. Its kernels are
-exact and theta a sum over rows; here theta has a number for each random feature, and w is theta times one number a kernel,
-found from the norms when a row is evaluated. With several classes a group holds the weights of all of them. For fewer than
-three kernels the paper's q would be below 2, which is no dual norm of a group norm that is strongly convex: it is 2.
-Losses are those with bounded slopes, as in the theorem. In float32, theta and t are halved together whenever t has grown by
-2^22, as Pegasos' sums are.
+exact and theta a sum over rows; here theta has a number for each random feature, and w is theta times one number a
+kernel, found from the norms when a row is evaluated. With several classes a group holds the weights of all of them. For
+fewer than three kernels the paper's q would be below 2, which is no dual norm of a group norm that is strongly convex:
+it is 2. Losses are those with bounded slopes, as in the theorem. In float32, theta and t are halved together whenever t
+has grown by 2^22, as Pegasos' sums are.
 
 Symbols: F n_kernels, D n_components, lambda regularization, alpha sparsity, z divided by sqrt(D).
 """

@@ -1,4 +1,4 @@
-"""AdaRaker, Alg. 2: h_I <- h_I exp(-eta_I (l(f_I) - l(f)) / u), f = sum_I h_I f_I / sum_I h_I, a Raker f_I an interval I."""
+"""AdaRaker, Alg. 2: h_I <- h_I exp(-eta_I (l(f_I) - l(f)) / u), f = sum_I h_I f_I / sum_I h_I, f_I a Raker in I."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""AROW, Fig. 1: where m < 1: beta = 1 / (z'Sigma z + r), mu += (1 - m) beta Sigma y z, Sigma -= beta Sigma z z'Sigma."""
+"""AROW, Fig. 1: where m < 1, b = 1 / (z'Sigma z + r), mu += (1 - m) b Sigma y z, Sigma -= b Sigma z z'Sigma."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""OMKC(D,D) and OMKC(S,D): f = sum q_i sign f_i; on y f_i <= 0: f_i <- f_i + y k_i(x, .), w_i <- beta w_i. On a budget as RBP."""
+"""OMKC(D,D), OMKC(S,D): f = sum q_i sign f_i; on y f_i <= 0: f_i <- f_i + y k_i(x, .), w_i <- beta w_i. Budget: RBP."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""SCW, Alg. 1: on max(0, phi sqrt(v) - m) > 0: mu += alpha y Sigma x, Sigma -= beta Sigma x x'Sigma, by Prop. 1 or 2."""
+"""SCW, Alg. 1: on phi sqrt(v) - m > 0: mu += alpha y Sigma x, Sigma -= beta Sigma x x'Sigma, by Prop. 1 or 2."""
 
 import numpy as np
 from scipy.stats import norm

@@ -1,4 +1,4 @@
-"""Second-order Perceptron: S holds the mistakes; f = v'(a + S S')^-1 z, v = sum y z over them; f / (1 + z'A^-1 z) is printed."""
+"""Second-order Perceptron: f = v'(a + S S')^-1 z, S the mistakes, v = S y; the paper's is f / (1 + z'A^-1 z)."""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""UFO-MKL, Alg. 1: theta <- theta - l' z, v_j = max(0, |theta_j| - alpha t), w_j = theta_j v_j / |theta_j| (v_j / |v|_q)^(q-2) / (lambda t)."""
+"""UFO-MKL, Alg. 1: theta <- theta - l' z, v_j = max(0, |theta_j| - alpha t),
+w_j = theta_j v_j / |theta_j| (v_j / |v|_q)^(q-2) / (lambda t).
+"""
 
 import numpy as np
 
