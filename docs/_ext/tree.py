@@ -42,6 +42,8 @@ TREE: dict[str, dict[str, list[str]]] = {
             "theory/merging",
             "theory/cover",
             "theory/least-squares",
+            "theory/confidence",
+            "theory/kernels",
             "theory/auto",
         ]
     },

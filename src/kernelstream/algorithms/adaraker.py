@@ -3,7 +3,7 @@
 Shen, Chen, Giannakis: Random Feature-based Online Multi-kernel Learning in Environments with Unknown Dynamics (2019),
 Alg. 2, with the intervals of Daniely, Gonen, Shalev-Shwartz: Strongly Adaptive Online Learning (2015).
 
-    f = sum_I h_I f_I / sum_I h_I,  h_I <- h_I exp(-eta_I (l(f_I, y) - l(f, y)) / u),  f_I a Raker since interval I began
+    f = sum_I h_I f_I / sum_I h_I,  h_I <- h_I exp(-eta_I (l(f_I, y) - l(f, y)) / u),  f_I a Raker since I began
 
 An interval of n rows begins at every multiple of n; there h_I = eta_I = min(1/2, 1 / sqrt(n)), theta_I = 0, and its
 Raker steps by learning_rate * sqrt(shortest / n): short ones follow a change, long ones know more.

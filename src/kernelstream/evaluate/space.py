@@ -59,6 +59,8 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         "largest": Range(1.0, 100.0),
         "parsimony": Range(2**-8 * unit, unit),
         "coverage": Range(2**-2 * distance, 2 * distance),
+        "variance": Range(2**-4, 2**6),
+        "sparsity": Range(1e-4, 1e-1, zero=0.5),
     }
     for name in parameters:
         if name.startswith("kernel.") and name.endswith(".gamma"):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, RRF, Auto, DualSGD, Ridge, Stack
+from ..algorithms import NOGD, OMKC, RRF, Auto, DualSGD, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
@@ -48,6 +48,8 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         return expansion_scores(spec.kernel, f.points[:, :n].T, f.coef[:, :n].T, x)
     if isinstance(spec, RRF):
         return waves(x @ (state.widths[:, None] * state.map.frequencies)) @ state.weights.T
+    if isinstance(spec, OMKC):
+        return votes(spec, state, x)
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
@@ -63,6 +65,23 @@ def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width:
     if "rho" in shown and isinstance(as_loss(spec.loss), Novelty):  # type: ignore[attr-defined]
         return scores - shown["rho"]
     return scores
+
+
+def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:
+    """sum_p w_p sign(f_p); of several outputs one for the largest of f_p, none where all are equal."""
+    shown = spec.attributes(state)
+    total = x.cast(np.float64).sum(1, keep=True) * 0.0
+    for p, (kernel, w) in enumerate(zip(spec.kernels, shown["kernel_weights"], strict=True)):
+        said = expansion_scores(kernel, shown["points"], shown["coef"][:, p], x)
+        if shown["coef"].shape[2] == 1:
+            vote = said.node("Sign")
+        else:
+            best = said.node("ArgMax", dtype=np.int64, axis=1, keepdims=1)
+            vote = best.node("Equal", np.arange(shown["coef"].shape[2])[None], dtype=bool).cast(said.dtype)
+            apart = said.node("ReduceMax", np.array([1])) - said.node("ReduceMin", np.array([1]))
+            vote = vote * apart.node("Sign")
+        total = total + w * vote.cast(np.float64)
+    return total.cast(x.dtype)
 
 
 def expansion_scores(kernel: Kernel, points: np.ndarray, coef: np.ndarray, x: Tensor) -> Tensor:

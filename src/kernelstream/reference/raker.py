@@ -1,4 +1,4 @@
-"""Raker, Alg. 1: f = sum_p w_p f_p, f_p = theta_p'z_p; theta_p <- theta_p - eta l'(f_p) z_p, w_p <- w_p exp(-eta l(f_p))."""
+"""Raker, Alg. 1: f = sum w_p f_p, f_p = theta_p'z_p; theta_p -= eta l'(f_p) z_p, w_p *= exp(-eta l(f_p))."""
 
 import numpy as np
 
