@@ -42,6 +42,11 @@ SPECS = {
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
+    "raker, fixed rate": Raker(hedge=0.5),
+    "omkc, stochastic": OMKC(update="stochastic"),
+    "ufo-mkl, sparse": UFOMKL(sparsity=0.05),
+    "arow, diagonal": AROW(covariance="diagonal"),
+    "scw, second": SCW(variant=2),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -26,7 +26,7 @@ import numpy as np
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import Limits, tally
 from ..losses import slope, too_long
-from ..numerics.combining import Hedged, find_weights, learn_losses, mean_said, normalise
+from ..numerics.combining import hedged_gap, hedged_weights, mean_said, normalise
 from ..numerics.compile import inlined
 from ..numerics.linear import shrink
 from ..numerics.rows import Sample
@@ -70,7 +70,6 @@ class AdaRakerScratch(NamedTuple):
     f: np.ndarray  # (L, K) what the Rakers say
     own: np.ndarray  # (L,) what they lose
     h: np.ndarray  # (L,) how they are weighed
-    room: np.ndarray
 
 
 @dataclass
@@ -128,7 +127,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
         said, slopes, f = np.zeros((L, P, K), dtype), np.zeros((L, P, K), dtype), np.zeros((L, K), dtype)
         losses, w, own, h = np.zeros((L, P)), np.zeros((L, P)), np.zeros(L), np.zeros(L)
         lifted = lift.lifted(state.map, shared.chunk)
-        return AdaRakerScratch(shared, lifted, said, slopes, losses, w, f, own, h, np.zeros((0, 0)))
+        return AdaRakerScratch(shared, lifted, said, slopes, losses, w, f, own, h)
 
     def grow(self, state: AdaRakerState, shape: Shape) -> AdaRakerState:
         L, known, length = state.weights.shape
@@ -147,7 +146,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
         """kernel_weights: (L, P) of the kernels, the shortest interval first; level_weights: (L,) of the intervals."""
         w, h = np.zeros(state.losses.shape), np.zeros(len(state.trust))
         for level in range(len(w)):
-            find_weights(Hedged(state.losses[level], state.gaps[level, ...]), w[level], np.zeros((0, 0)))
+            hedged_weights(state.losses[level], state.gaps[level], w[level])
         weigh_levels(state.trust, state.begun, h)
         return {"kernel_weights": w, "level_weights": h}
 
@@ -195,7 +194,7 @@ def _(record, state, scratch, x, scores):
     for level in range(state.begun.shape[0]):
         if state.begun[level] == 1:
             evaluate_blocks(state.weights[level], scratch.lifted.z[x.place], scratch.said[level])
-            find_weights(Hedged(state.losses[level], state.gaps[level, ...]), scratch.w[level], scratch.room)
+            hedged_weights(state.losses[level], state.gaps[level], scratch.w[level])
             mean_said(scratch.w[level], scratch.said[level], scratch.f[level])
     weigh_levels(state.trust, state.begun, scratch.h)
     mean_said(scratch.h, scratch.f, scores)
@@ -223,7 +222,7 @@ def step_level(record, state, scratch, level, z, eta, weight):
         if weight > 0.0 and moves(descent, losses[p], slopes[p]):
             descend_block(state.weights[level], length * weight * record.square, slopes[p], z, p, P)
         losses[p] *= weight
-    learn_losses(Hedged(state.losses[level], state.gaps[level, ...]), scratch.w[level], losses)
+    state.gaps[level] = hedged_gap(state.losses[level], state.gaps[level], scratch.w[level], losses)
 
 
 @step.register(AdaRakerRecord)

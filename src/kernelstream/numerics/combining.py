@@ -183,13 +183,45 @@ def least(a):
     return low
 
 
+@inlined
+def hedged_weights(L, gap, w):
+    """w = the parts' weights, of what they lost so far and AdaHedge's gap."""
+    M, low = w.shape[0], least(L)
+    eta = math.log(M) / max(gap, 1e-290)
+    for i in range(M):
+        w[i] = -min(eta * (L[i] - low), 1e300)
+    normalise(w)
+
+
+@inlined
+def hedged_gap(L, gap, w, losses):
+    """Add the losses to L; return AdaHedge's gap with them. One part alone is weighed against none."""
+    M, before, low = w.shape[0], least(L), least(losses)
+    if gap > 1e-290:
+        eta, mixed = math.log(M) / gap, 0.0
+        for i in range(M):
+            mixed += w[i] * math.exp(-eta * (losses[i] - low))
+        mix = low - math.log(mixed) / eta
+        for i in range(M):
+            L[i] += losses[i]
+    else:
+        for i in range(M):
+            L[i] += losses[i]
+        mix = least(L) - before
+    return gap + max(mean_loss(w, losses) - mix, 0.0) if M > 1 else 0.0
+
+
 @find_weights.register(Hedged)
 def _(state, w, factor):
-    M, low = w.shape[0], least(state.losses)
-    eta = math.log(M) / max(state.gap[()], 1e-290)
-    for i in range(M):
-        w[i] = -min(eta * (state.losses[i] - low), 1e300)
-    normalise(w)
+    hedged_weights(state.losses, state.gap[()], w)
+
+
+@learn_losses.register(Hedged)
+def _(state, w, losses):
+    state.gap[()] = hedged_gap(state.losses, state.gap[()], w, losses)
+
+
+# Hedge.
 
 
 @find_weights.register(Weighed)
@@ -204,24 +236,6 @@ def _(state, w, factor):
 def _(state, w, losses):
     for i in range(w.shape[0]):
         state.losses[i] += losses[i]
-
-
-@learn_losses.register(Hedged)
-def _(state, w, losses):
-    M, L, gap = w.shape[0], state.losses, state.gap[()]
-    before, low = least(L), least(losses)
-    if gap > 1e-290:
-        eta, mixed = math.log(M) / gap, 0.0
-        for i in range(M):
-            mixed += w[i] * math.exp(-eta * (losses[i] - low))
-        mix = low - math.log(mixed) / eta
-        for i in range(M):
-            L[i] += losses[i]
-    else:
-        for i in range(M):
-            L[i] += losses[i]
-        mix = least(L) - before
-    state.gap[()] = gap + max(mean_loss(w, losses) - mix, 0.0)
 
 
 # Squint.
