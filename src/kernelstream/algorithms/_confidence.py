@@ -115,7 +115,7 @@ class Confident(FeatureAlgorithm):
         S = of_precision(both)
         whole = S.S * b if both.ndim == 1 else np.linalg.solve(both, b.T).T
         return state._replace(
-            covariance=S, weights=whole.astype(state.weights.dtype), **tally(state, other, since, "t")
+            covariance=S, weights=np.ascontiguousarray(whole, state.weights.dtype), **tally(state, other, since, "t")
         )
 
 

@@ -79,6 +79,8 @@ class UFOMKL(KernelsOnFeatures):
         laws = {"merge_is_the_weighted_sum": "what rows tell adds up, and kernels are weighed anew"}
         if self.sparsity > 0.0:
             laws["weight_scales_the_step"] = "what is short is left out"
+            counted = ("weight_zero_learns_nothing", "late_classes_add_an_output", "a_third_class_keeps_the_margin")
+            laws |= dict.fromkeys(counted, "every row makes kernels shorter by alpha, whatever it weighs")
         return laws
 
     def check(self) -> None:
