@@ -10,9 +10,10 @@ Raker steps by learning_rate * sqrt(shortest / n): short ones follow a change, l
 
 Remarks. The paper's intervals have 1, 2, 4, ... rows and no end of lengths, so that time grows as log t. Here there are
 n_levels lengths from `shortest` on (a Raker of two rows says nothing), and the longest begins with the first row and
-never ends: where nothing changes, nothing is lost. The paper's losses are in [0, 1]; here u is the largest difference
-|l(f_I, y) - l(f, y)| so far, so that they may have any unit. Kernels are weighed by AdaHedge, as Raker's are by
-default.
+never ends: where nothing changes, nothing is lost. The paper's Rakers begin with theta = 0 (begin="zero"); by default
+they begin with that of the longest, as a bound for gradient descent asks only how far it is from where it began. The
+paper's losses are in [0, 1]; here u is the root of the mean square of l(f_I, y) - l(f, y) so far, and what is beyond u
+counts as u, so that losses may have any unit. Kernels are weighed by AdaHedge, as Raker's are by default.
 
 Symbols: P n_kernels, D n_components.
 """
@@ -30,15 +31,17 @@ from ..numerics.combining import hedged_gap, hedged_weights, mean_said, normalis
 from ..numerics.compile import inlined
 from ..numerics.linear import shrink
 from ..numerics.rows import Sample
-from ..parameters import whole
+from ..parameters import one_of, whole
 from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, moves
 from ._features import lifted_first
 from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks
 
+LONGEST, ZERO = "longest", "zero"
+
 # The step of the shortest interval; that of one 16 times as long is a quarter of it.
-DEFAULT_RATE = {BINARY: 1.0, MULTICLASS: 1.0, REGRESSION: 0.5}
+DEFAULT_RATE = {BINARY: 2.0, MULTICLASS: 2.0, REGRESSION: 1.0}
 
 
 @lifted_first
@@ -47,6 +50,7 @@ class AdaRakerRecord(NamedTuple):
     descent: DescentRecord
     square: float  # 1 / ||z_p||^2
     shortest: int
+    anew: int  # whether an interval begins with theta = 0
 
 
 class AdaRakerState(NamedTuple):
@@ -57,7 +61,7 @@ class AdaRakerState(NamedTuple):
     gaps: np.ndarray  # (L,) AdaHedge's
     trust: np.ndarray  # (L,) ln h
     begun: np.ndarray  # (L,) whether there is an interval
-    unit: np.ndarray  # 0-d u
+    unit: np.ndarray  # (2,) sum of squared differences from what the whole lost, and of how many
 
 
 class AdaRakerScratch(NamedTuple):
@@ -74,15 +78,17 @@ class AdaRakerScratch(NamedTuple):
 
 @dataclass
 class AdaRaker(Descent, KernelsOnFeatures):
-    """learning_rate: the step of the shortest interval; "auto" is 1 for classification and 0.5 for regression.
+    """learning_rate: the step of the shortest interval; "auto" is 2 for classification and 1 for regression.
     n_components: D, how many frequencies are drawn for each kernel; each gives a sine and a cosine.
     shortest: how many rows the shortest interval has.
     n_levels: how many lengths there are, each twice the one before; the last has no end.
+    begin: "longest": an interval begins with the weights of the longest one; "zero": with none, as the paper's.
     """
 
     n_components: int = 100
     shortest: int = 32
     n_levels: int = 8
+    begin: str = LONGEST
 
     name: ClassVar[str] = "adaraker"
     paper: ClassVar[str] = "Shen et al. 2019"
@@ -97,6 +103,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
     def check(self) -> None:
         super().check()
         whole(1, shortest=self.shortest, n_levels=self.n_levels)
+        one_of((LONGEST, ZERO), begin=self.begin)
         if self.n_levels > 40:
             raise ValueError(f"n_levels={self.n_levels} must be at most 40: the longest interval has no end anyway.")
 
@@ -108,7 +115,8 @@ class AdaRaker(Descent, KernelsOnFeatures):
 
     def lower(self, task: str, dtype: Any) -> AdaRakerRecord:
         square, descent = 1.0 / self.n_components, self.descent(task, dtype)
-        return AdaRakerRecord(self.lift.record(dtype), descent, square, int(self.shortest))
+        anew = int(self.begin == ZERO)
+        return AdaRakerRecord(self.lift.record(dtype), descent, square, int(self.shortest), anew)
 
     # The state.
 
@@ -119,7 +127,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
         begun[-1] = 1
         trust = np.array([math.log(eta_of(self.shortest, level)) for level in range(L)])
         weights = np.zeros((L, *weights.shape), weights.dtype)
-        return AdaRakerState(map, weights, t, np.zeros((L, P)), np.zeros(L), trust, begun, np.zeros(()))
+        return AdaRakerState(map, weights, t, np.zeros((L, P)), np.zeros(L), trust, begun, np.zeros(2))
 
     def scratch(self, state: AdaRakerState, shape: Shape) -> AdaRakerScratch:
         L, P, K, dtype, lift = self.n_levels, len(self.kernels), shape.n_outputs, shape.dtype, self.lift
@@ -170,8 +178,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
             gaps=a * state.gaps + b * other.gaps,
             trust=np.where(mine + theirs > 0, a * state.trust + b * other.trust, state.trust),
             begun=np.maximum(state.begun, other.begun),
-            unit=np.maximum(state.unit, other.unit),
-            **tally(state, other, since, "t"),
+            **tally(state, other, since, "unit", "t"),
         )
 
 
@@ -208,7 +215,11 @@ def begin(state, record, level):
     state.gaps[level] = 0.0
     for p in range(state.losses.shape[1]):
         state.losses[level, p] = 0.0
-    shrink(state.weights[level], 0.0)
+    last = state.weights[state.weights.shape[0] - 1]
+    for k in range(last.shape[0]):
+        own, longest = state.weights[level, k], last[k]
+        for j in range(own.shape[0]):
+            own[j] = 0 if record.anew == 1 else longest[j]
 
 
 @inlined
@@ -223,6 +234,19 @@ def step_level(record, state, scratch, level, z, eta, weight):
             descend_block(state.weights[level], length * weight * record.square, slopes[p], z, p, P)
         losses[p] *= weight
     state.gaps[level] = hedged_gap(state.losses[level], state.gaps[level], scratch.w[level], losses)
+
+
+@inlined
+def mean_difference(state, own):
+    """u, with what the intervals lost more or less than the whole in this row."""
+    several = 0
+    for level in range(own.shape[0]):
+        several += state.begun[level]
+    if several > 1:
+        for level in range(own.shape[0]):
+            state.unit[0] += own[level] * own[level]
+        state.unit[1] += several
+    return math.sqrt(state.unit[0] / state.unit[1]) if state.unit[0] > 0.0 else 0.0
 
 
 @step.register(AdaRakerRecord)
@@ -240,13 +264,13 @@ def _(record, state, scratch, x, target, weight, scores):
                     return np.nan
             own[level] = weight * (slope(descent.loss, target, scratch.f[level], g) - loss)
     state.t[()] += 1
-    for level in range(L):
-        state.unit[()] = max(state.unit[()], abs(own[level]))
+    unit = mean_difference(state, own)
     for level in range(L):
         if state.begun[level] == 1:
             step_level(record, state, scratch, level, scratch.lifted.z[x.place], eta, weight)
-            if state.unit[()] > 0.0:
-                state.trust[level] -= eta_of(record.shortest, level) * own[level] / state.unit[()]
-        if level < L - 1 and state.t[()] % (record.shortest << level) == 0:
+            if unit > 0.0:
+                state.trust[level] -= eta_of(record.shortest, level) * min(max(own[level] / unit, -1.0), 1.0)
+    for level in range(L - 1):
+        if state.t[()] % (record.shortest << level) == 0:
             begin(state, record, level)
     return loss

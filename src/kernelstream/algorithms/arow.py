@@ -34,7 +34,7 @@ class AROWRecord(NamedTuple):
 class AROW(Confident):
     """regularization: r, how much a row is told against what is known; z'z estimates k(x, x)."""
 
-    regularization: float = 1.0
+    regularization: float = 0.3
 
     name: ClassVar[str] = "arow"
     paper: ClassVar[str] = "Crammer et al. 2009"

@@ -77,13 +77,13 @@ class OMKCScratch(NamedTuple):
 @dataclass
 class OMKC(ManyKernels, ExpansionAlgorithm):
     """discount: beta, what a mistake multiplies a kernel's weight by.
-    update: "deterministic" or "stochastic", which kernels learn from a row.
+    update: "stochastic" or "deterministic", which kernels learn from a row.
     smoothing: delta, the least chance that a kernel does, of update="stochastic".
     budget: B, the most points that are kept; None keeps all.
     """
 
     discount: float = 0.8
-    update: str = DETERMINISTIC
+    update: str = STOCHASTIC
     smoothing: float = 0.01
     budget: int | None = 800
 

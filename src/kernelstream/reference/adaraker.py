@@ -8,8 +8,8 @@ from .stack import AdaHedge
 
 
 class Interval:
-    def __init__(self, spec, Z, outputs, n):
-        self.theta, self.method = np.zeros((Z.shape[1], outputs, Z.shape[2])), AdaHedge(Z.shape[1])
+    def __init__(self, spec, theta, n):
+        self.theta, self.method = theta.copy(), AdaHedge(len(theta))
         self.h = self.eta = min(0.5, 1 / np.sqrt(n))
         self.spec, self.short = spec, np.sqrt(spec.shortest / n)
 
@@ -28,9 +28,10 @@ class Interval:
 
 
 def learn(spec, loss, X, y, outputs, seed):
-    schedule, Z, scores, own, u = as_schedule(spec.learning_rate), features(spec, seed, X), [], [], 0.0
+    schedule, Z, scores, own, R = as_schedule(spec.learning_rate), features(spec, seed, X), [], [], []
     lengths = spec.shortest * 2 ** np.arange(spec.n_levels)
-    active = {lengths[-1]: Interval(spec, Z, outputs, lengths[-1])}
+    zero = np.zeros((Z.shape[1], outputs, Z.shape[2]))
+    active = {lengths[-1]: Interval(spec, zero, lengths[-1])}
     for t, (z, yt) in enumerate(zip(Z, y, strict=True), start=1):
         said = {n: I.say(z) for n, I in active.items()}
         H = sum(I.h for I in active.values())
@@ -38,11 +39,12 @@ def learn(spec, loss, X, y, outputs, seed):
         scores.append(f)
         own.append(loss(yt, f)[0])
         r = {n: loss(yt, said[n])[0] - own[-1] for n in active}
-        u = max(u, *map(abs, r.values()))
+        R += list(r.values()) if len(r) > 1 else []
+        u = np.sqrt(np.mean(np.square(R))) if np.any(R) else np.inf
         for n, I in active.items():
             I.learn(loss, z, yt, schedule.rate / t**schedule.power)
-            I.h *= np.exp(-I.eta * r[n] / u) if u > 0 else 1
+            I.h *= np.exp(-I.eta * np.clip(r[n] / u, -1, 1))
         for n in lengths[:-1]:
             if t % n == 0:
-                active[n] = Interval(spec, Z, outputs, n)
+                active[n] = Interval(spec, zero if spec.begin == "zero" else active[lengths[-1]].theta, n)
     return np.array(scores), Z.shape[1] * Z.shape[2], own
