@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from .pa import PA
     from .pegasos import Pegasos
     from .perceptron import Perceptron
+    from .pkawv import PKAWV
     from .polk import POLK
     from .projectron import Projectron
+    from .pros_n_kons import ProsNKons
     from .raker import Raker
     from .rbp import RBP
     from .ridge import Ridge
@@ -55,6 +57,7 @@ __all__ = [
     "OGD",
     "OMKC",
     "PA",
+    "PKAWV",
     "POLK",
     "RBP",
     "RRF",
@@ -70,6 +73,7 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Projectron",
+    "ProsNKons",
     "Raker",
     "Ridge",
     "Stack",
@@ -99,8 +103,10 @@ _FILES = {
     "PA": "pa",
     "Pegasos": "pegasos",
     "Perceptron": "perceptron",
+    "PKAWV": "pkawv",
     "POLK": "polk",
     "Projectron": "projectron",
+    "ProsNKons": "pros_n_kons",
     "Raker": "raker",
     "RBP": "rbp",
     "Ridge": "ridge",
@@ -137,6 +143,8 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "sop": ("SOP", {}),
     "arow": ("AROW", {}),
     "scw": ("SCW", {}),
+    "pros-n-kons": ("ProsNKons", {}),
+    "pkawv": ("PKAWV", {}),
     "perceptron": ("Perceptron", {}),
     "ogd": ("OGD", {}),
     "norma": ("NORMA", {}),
