@@ -160,7 +160,7 @@ def partial_rounds(Z, weights, changed, rate):
 
 
 @compiled
-def exponentials(values, coef, sizes, times):
+def more_kernels(values, coef, sizes, times):
     """So often, for each row: exp of sizes[t] values, and their dots with coef (K, n)."""
     total = 0.0
     for t in range(sizes.shape[0]):
@@ -194,6 +194,16 @@ def symmetric_update(S, u, rate):
         c, row = rate * u[i], S[i, : i + 1]
         for j in range(i + 1):
             row[j] -= c * u[j]
+
+
+@compiled
+def sized_covariances(S, z, u, sizes, products):
+    """For each row products with the first sizes[t] rows and columns, and an update of them by rank one."""
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        for _ in range(products):
+            symmetric_product(S, z[:n], u[:n])
+        symmetric_update(S, z[:n], 1e-20)
 
 
 @compiled

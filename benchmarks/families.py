@@ -2,8 +2,9 @@
 
     python -m benchmarks.families [LEARNER ...]
 
-Six data sets, their first 20,000 rows as `benchmarks.no_tuning` orders them, features scaled as they come, every learner
-with its defaults, one thread, each row predicted before it is learned. Given names, only those are measured anew.
+Six data sets, their first 20,000 rows as `benchmarks.no_tuning` orders them, features scaled as they come, every
+learner with its defaults, one thread, each row predicted before it is learned. Given names, only those are measured
+anew.
 """
 
 import json
@@ -18,7 +19,7 @@ from kernelstream import Binary, Learner, Multiclass, Regression, make
 
 from .no_tuning.sets import SETS, Rows, rows_of
 
-NAMES = ("fogd", "ridge", "auto", "raker", "adaraker", "ufo-mkl", "omkc", "sop", "arow", "scw")
+NAMES = ("fogd", "ridge", "auto", "raker", "adaraker", "ufo-mkl", "omkc", "sop", "arow", "scw", "pros-n-kons", "pkawv")
 DATA = ("cod-rna", "elec2 in time", "covtype", "a9a", "bike", "cpusmall")
 MOST = 20_000
 ROOT = Path(__file__).parents[1]

@@ -38,7 +38,10 @@ from .pieces import (
     quotients,
     scores_at_points,
     second_order,
+    sized_covariances,
+    sizes_drawn,
     sizes_moved,
+    sizes_of_rows,
     solves,
     uncertain_covariances,
     widths,
@@ -67,6 +70,9 @@ BLOCKS = Piece(
 )
 LINEAR = Piece("a row: a dot for each output", plain_rounds)
 CONFIDENCE = Piece("a move: a product with the covariance, a rank-one update of it", covariances)
+EMBEDDED = Piece("a row: one forward solve", solves("forward", sizes_of_rows))
+DRAWN = Piece("a row while points are drawn: another forward solve", solves("forward", sizes_drawn))
+KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances(1))
 SUMS = (
     LIFTED,
     Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
@@ -127,6 +133,8 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
             uncertain_covariances,
         ),
     ),
+    "pros-n-kons": (ROW, EMBEDDED, DRAWN, KNOWN),
+    "pkawv": (ROW, EMBEDDED, DRAWN, KNOWN),
     "perceptron": (ROW,),
     "ogd": (ROW,),
     "norma": (ROW,),

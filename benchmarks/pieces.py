@@ -343,7 +343,7 @@ def other_kernels(case: Case) -> Bare:
     sizes = case.course.sizes
     most = int(sizes.max(initial=1))
     values, coef = aligned(np.ones(most, case.dtype)), aligned(np.ones((case.n_outputs, most), case.dtype))
-    return lambda: bare.exponentials(values, coef, sizes, len(case.spec.kernels) - 1)
+    return lambda: bare.more_kernels(values, coef, sizes, len(case.spec.kernels) - 1)
 
 
 def block_norms(case: Case) -> Bare:
@@ -395,6 +395,28 @@ def covariances(case: Case) -> Bare:
     """Where the model moved: a product, and an update by rank one."""
     moved = int(case.course.moved.sum())
     return _covariances(case.finished.size, moved, moved)
+
+
+def sizes_of_rows(case: Case) -> np.ndarray:
+    return case.course.sizes
+
+
+def sizes_drawn(case: Case) -> np.ndarray:
+    """Of rows that may still become points."""
+    sizes = case.course.sizes
+    return sizes[sizes < case.spec.budget]
+
+
+def sized_covariances(products: int) -> Callable[[Case], Bare]:
+    """So many products a row with the covariance of the points there are, and an update of it by rank one."""
+
+    def build(case: Case) -> Bare:
+        sizes = case.course.sizes
+        most = max(1, int(sizes.max(initial=1)))
+        S, z, u = aligned(np.eye(most)), np.ones(most), np.zeros(most)
+        return lambda: bare.sized_covariances(S, z, u, sizes, products)
+
+    return build
 
 
 def uncertain_covariances(case: Case) -> Bare:

@@ -1,11 +1,11 @@
 """What learners share that are linear on an embedding which grows with its points: PROS-N-KONS, PKAWV.
 
-With K = R'R the Gram matrix of the points, z(x) = R'^-1 (k(s_1, x), ..., k(s_n, x)): a point more adds a number to z and
-changes none before it (`numerics.landmarks`). Points are drawn as rows come, by KORS:
+With K = R'R the Gram matrix of the points, z(x) = R'^-1 (k(s_1, x), ..., k(s_n, x)): a point more adds a number to z
+and changes none before it (`numerics.landmarks`). Points are drawn as rows come, by KORS:
 
 Calandriello, Lazaric, Valko: Efficient Second-Order Online Kernel Learning with Adaptive Embedding (2017), Alg. 2.
 
-    r = k(x, x) - k_x'D (D K D + alpha)^-1 D k_x,  a point with probability p = min(1, beta r / (r + alpha)),  D = p^-1/2
+    r = k(x, x) - k_x'D (D K D + alpha)^-1 D k_x,  a point by chance p = min(1, beta r / (r + alpha)),  D = p^-1/2
 
 r / (r + alpha) is the row's ridge leverage: how much of it the points, each standing for 1 / p rows, do not tell. A row
 of whose k(x, x) the points leave less than TOLERANCE, or which comes when there are `budget` of them, becomes none. The
@@ -98,7 +98,9 @@ class Embedded(ExpansionAlgorithm):
     def scratch(self, state: EmbeddedState, shape: Shape) -> EmbeddedScratch:
         numbers = (np.zeros(self.budget) for _ in range(4))
         shared, y = common(shape.width, shape.n_outputs, shape.dtype), np.zeros(shape.n_outputs)
-        return EmbeddedScratch(shared, expansion.kernel_row(state.f), *numbers, y, np.zeros(2), np.zeros(1, shape.dtype))
+        return EmbeddedScratch(
+            shared, expansion.kernel_row(state.f), *numbers, y, np.zeros(2), np.zeros(1, shape.dtype)
+        )
 
     def grow(self, state: EmbeddedState, shape: Shape) -> EmbeddedState:
         weights = np.zeros((shape.n_outputs, self.budget))

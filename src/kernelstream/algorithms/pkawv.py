@@ -73,7 +73,7 @@ def _(record, state, scratch, x, scores):
 
 @step.register(PKAWVRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    y, z, u, W = scratch.y, scratch.z, scratch.u, state.weights
+    y, u, W = scratch.y, scratch.u, state.weights
     loss = slope(record.loss, target, scores, scratch.common.slope)
     if not np.isfinite(loss):
         return loss

@@ -5,8 +5,8 @@ Calandriello, Lazaric, Valko: Efficient Second-Order Online Kernel Learning with
     w <- w - (z'w - f) Sz / z'Sz,  f = z'w cut off at -C and C      (before a row is learned)
     S^-1 <- S^-1 + sigma l'^2 z z',  w <- w - l' Sz;      a point more: S = 1 / alpha, w = 0
 
-Remarks. `_embedding` says how points are drawn and what z is. For a loss l(f, y) in which all scores are at most C in size,
-sigma = 1 / (4 C^2) is what the half square's curvature is at least in units of its squared slopes; the paper has
+Remarks. `_embedding` says how points are drawn and what z is. For a loss l(f, y) in which all scores are at most C in
+size, sigma = 1 / (4 C^2) is what the half square's curvature is at least in units of its squared slopes; the paper has
 sigma / 2 with r^2. restart="matrix" keeps w when a point comes, which changes no score, and begins only S anew; the
 paper's is "whole". A row is shown before it is drawn; the slope is the one at what was shown.
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from ..engine import evaluate, step
 from ..losses import Loss, LossRecord, as_loss, slope, too_long
-from ..numerics.confidence import learn_spread
 from ..numerics.compile import inlined
+from ..numerics.confidence import learn_spread
 from ..numerics.rows import Sample
 from ..parameters import one_of, positive
 from ..tasks import BINARY, REGRESSION

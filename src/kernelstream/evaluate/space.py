@@ -60,6 +60,7 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         "parsimony": Range(2**-8 * unit, unit),
         "coverage": Range(2**-2 * distance, 2 * distance),
         "variance": Range(2**-4, 2**6),
+        "sampling": Range(2**-3, 2**5),
         "sparsity": Range(1e-4, 1e-1, zero=0.5),
     }
     for name in parameters:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, OMKC, RRF, Auto, DualSGD, Ridge, Stack
+from ..algorithms import NOGD, OMKC, PKAWV, RRF, Auto, DualSGD, ProsNKons, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
@@ -50,6 +50,8 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         return waves(x @ (state.widths[:, None] * state.map.frequencies)) @ state.weights.T
     if isinstance(spec, OMKC):
         return votes(spec, state, x)
+    if isinstance(spec, PKAWV | ProsNKons):
+        return embedded_scores(spec, state, x)
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
@@ -82,6 +84,20 @@ def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:
             vote = vote * apart.node("Sign")
         total = total + w * vote.cast(np.float64)
     return total.cast(x.dtype)
+
+
+def embedded_scores(spec: PKAWV | ProsNKons, state: Any, x: Tensor) -> Tensor:
+    """w'z cut off at -C and C, or w'z / (1 + z'Sz)."""
+    n, shown = int(state.f.size), spec.attributes(state)
+    if isinstance(spec, ProsNKons):
+        C = float(spec.reach)
+        return expansion_scores(spec.kernel, shown["points"], shown["coef"], x).clip(-C, C)
+    S = np.tril(state.covariance.S[:n, :n])
+    S = S + np.tril(S, -1).T
+    half = np.linalg.solve(state.factor[:n, :n], np.linalg.cholesky(S)) if n else np.zeros((0, 1))
+    parts = (expansion_scores(spec.kernel, shown["points"], part, x) for part in (shown["coef"], half))
+    said, v = (part.cast(np.float64) for part in parts)
+    return (said / ((v * v).sum(1, keep=True) + 1.0)).cast(x.dtype)
 
 
 def expansion_scores(kernel: Kernel, points: np.ndarray, coef: np.ndarray, x: Tensor) -> Tensor:

@@ -1,4 +1,5 @@
-"""PKAWV, sec. 4: f_t = argmin sum (y_s - f(x_s))^2 + lambda |f|^2 + f(x_t)^2 in the span of points drawn by leverage (KORS)."""
+"""PKAWV, sec. 4: f_t = argmin sum (y_s - f(x_s))^2 + lambda |f|^2 + f(x_t)^2 in the span of points drawn by leverage
+(KORS)."""
 
 import numpy as np
 
