@@ -19,7 +19,7 @@ from ..numerics.confidence import first_covariance, learn_spread, of_precision, 
 from ..numerics.lifts import Lift
 from ..parameters import one_of, whole
 from ..tasks import BINARY, MULTICLASS
-from ._features import FeatureAlgorithm
+from ._features import FeatureAlgorithm, FeatureState
 from .fogd import LIFTS, NEEDS
 
 FULL, DIAGONAL = "full", "diagonal"
@@ -77,9 +77,12 @@ class Confident(FeatureAlgorithm):
         raise NotImplementedError
 
     def init(self, shape: Shape) -> ConfidentState:
-        lifting, variance = super().init(shape), self.first_variance / self.n_components
-        S = first_covariance(lifting.weights.shape[1], variance, full=self.covariance == FULL)
-        return ConfidentState(*lifting, S)
+        lifting: FeatureState = super().init(shape)
+        return ConfidentState(*lifting, self.no_knowledge(lifting.weights.shape[1]))
+
+    def no_knowledge(self, length: int) -> Any:
+        """The covariance before any row."""
+        return first_covariance(length, self.first_variance / self.n_components, full=self.covariance == FULL)
 
     def scratch(self, state: ConfidentState, shape: Shape) -> ConfidentScratch:
         length = self.lift.length(shape.width)
@@ -105,10 +108,7 @@ class Confident(FeatureAlgorithm):
         """What rows told adds up: S^-1, and S^-1 W'."""
         self.lift.require_same(state.map, other.map)
         first = state._replace(
-            weights=np.zeros_like(state.weights),
-            covariance=first_covariance(
-                state.weights.shape[1], self.first_variance / self.n_components, full=self.covariance == FULL
-            ),
+            weights=np.zeros_like(state.weights), covariance=self.no_knowledge(state.weights.shape[1])
         )
         told, sums = zip(*(known(one) for one in (state, other, first if since is None else since)), strict=True)
         both, b = told[0] + told[1] - told[2], sums[0] + sums[1] - sums[2]

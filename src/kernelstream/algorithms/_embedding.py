@@ -91,15 +91,15 @@ class Embedded(ExpansionAlgorithm):
 
     def init(self, shape: Shape) -> EmbeddedState:
         B, (f, t) = self.budget, super().init(shape._replace(n_outputs=1))
-        S = first_covariance(B, 1.0 / self.regularization, full=True)
+        S: Any = first_covariance(B, 1.0 / self.regularization, full=True)
         weights = np.zeros((shape.n_outputs, B))
         return EmbeddedState(f, t, rng.generator(shape.seed), factor(B), factor(B), np.zeros(B), weights, S)
 
     def scratch(self, state: EmbeddedState, shape: Shape) -> EmbeddedScratch:
-        numbers = (np.zeros(self.budget) for _ in range(4))
+        values, z, half, u = (np.zeros(self.budget) for _ in range(4))
         shared, y = common(shape.width, shape.n_outputs, shape.dtype), np.zeros(shape.n_outputs)
         return EmbeddedScratch(
-            shared, expansion.kernel_row(state.f), *numbers, y, np.zeros(2), np.zeros(1, shape.dtype)
+            shared, expansion.kernel_row(state.f), values, z, half, u, y, np.zeros(2), np.zeros(1, shape.dtype)
         )
 
     def grow(self, state: EmbeddedState, shape: Shape) -> EmbeddedState:
@@ -122,10 +122,13 @@ class Embedded(ExpansionAlgorithm):
         return state
 
     def attributes(self, state: EmbeddedState) -> dict[str, Any]:
-        """points: (n, d); coef: (n, K), so that w'z = sum_i coef_i k(point_i, .)."""
+        """points: (n, d)."""
+        return {"points": state.f.points[:, : int(state.f.size)].T.copy()}
+
+    def coefficients(self, state: EmbeddedState) -> np.ndarray:
+        """(n, K), so that w'z = sum_i coef_i k(point_i, .)."""
         n = int(state.f.size)
-        coef = np.linalg.solve(state.factor[:n, :n], state.weights[:, :n].T)
-        return {"points": state.f.points[:, :n].T.copy(), "coef": coef}
+        return np.linalg.solve(state.factor[:n, :n], state.weights[:, :n].T)
 
     def distance(self, state: EmbeddedState, other: EmbeddedState) -> float:
         parts = [self.as_terms(one) for one in (state, other)]
@@ -136,8 +139,8 @@ class Embedded(ExpansionAlgorithm):
     def as_terms(self, state: EmbeddedState) -> Expansion:
         """w'z as an expansion."""
         n = int(state.f.size)
-        coef = self.attributes(state)["coef"].T.astype(np.float64)
-        return expansion.from_points(state.f.points[:, :n].copy(), state.f.norms[:n].copy(), coef)
+        points, norms = state.f.points[:, :n].astype(np.float64), state.f.norms[:n].copy()
+        return expansion.from_points(points, norms, np.ascontiguousarray(self.coefficients(state).T))
 
     # Merging: the points of both, as far as there is room, and what rows told in their coordinates.
 
@@ -156,22 +159,24 @@ class Embedded(ExpansionAlgorithm):
                 means.append(one.weights[:, :m] @ M)
         weights = np.zeros_like(state.weights)
         weights[:, :n] = self.weighed(A[:n, :n], told, means, weight)
-        parts = {"f": f, "roots": roots, "factor": R, "drawn": drawn, "weights": weights}
+        parts: dict[str, Any] = {"f": f, "roots": roots, "factor": R, "drawn": drawn, "weights": weights}
         return state._replace(covariance=of_precision(A), **parts, **tally(state, other, since, "t"))
 
     def weighed(self, A: np.ndarray, told: list[np.ndarray], means: list[np.ndarray], weight: float) -> np.ndarray:
         """The weights of both: of A, W A of each, and W of each."""
         raise NotImplementedError
 
-    def joined(self, state: EmbeddedState, other: EmbeddedState) -> tuple[Expansion, ...]:
+    def joined(
+        self, state: EmbeddedState, other: EmbeddedState
+    ) -> tuple[Expansion, np.ndarray, np.ndarray, np.ndarray]:
         """The points of both that are not in the span of those before them, with D and the factors."""
         both = expansion.append(state.f, other.f, 1.0)
         places = expansion.places_of(state.f, other.f)
         known = np.zeros(int(both.size))
         known[: int(state.f.size)] = state.roots[: int(state.f.size)]
         known[places] = np.maximum(known[places], other.roots[: len(places)])
-        gram, B, kept = gram_matrix(self.kernel, both), self.budget, []
-        R, drawn, roots = factor(B), factor(B), np.zeros(B)
+        gram, B = gram_matrix(self.kernel, both), self.budget
+        R, drawn, roots, kept = factor(B), factor(B), np.zeros(B), np.zeros(0, np.int64)
         for i in range(len(gram)):
             n, half = len(kept), np.zeros(B)
             left = gram[i, i] - forward(R, n, gram[kept, i], half)
@@ -181,8 +186,8 @@ class Embedded(ExpansionAlgorithm):
                 square = forward(drawn, n, scaled, half)
                 extend_factor(drawn, n, half, self.regularization + known[i] ** 2 * gram[i, i] - square)
                 roots[n] = known[i]
-                kept.append(i)
-        return expansion.taken(both, kept, B), roots, R, drawn  # type: ignore[return-value]
+                kept = np.append(kept, i)
+        return expansion.taken(both, kept, B), roots, R, drawn
 
     def coordinates(self, one: EmbeddedState, f: Expansion, R: np.ndarray) -> np.ndarray:
         """M with z_one = M z: what one's coordinates are in those of the joint points."""

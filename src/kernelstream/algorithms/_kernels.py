@@ -132,10 +132,6 @@ class KernelsOnFeatures(ManyKernels, FeatureAlgorithm):
         """For each number of z the weight of its kernel, of weights (P,)."""
         return np.tile(np.repeat(w, self.n_components), 2)
 
-    def distance(self, state: Any, other: Any) -> float:
-        """In the space of the sum of all kernels."""
-        return super().distance(state, other) / float(np.sqrt(len(self.kernels)))
-
 
 @inlined
 def evaluate_blocks(weights, z, said):

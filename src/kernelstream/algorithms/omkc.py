@@ -141,9 +141,15 @@ class OMKC(ManyKernels, ExpansionAlgorithm):
     def scratch(self, state: OMKCState, shape: Shape) -> OMKCScratch:
         P, K, dtype = len(self.kernels), shape.n_outputs, shape.dtype
         shared: ExpansionScratch = super().scratch(state, shape)
-        each = [np.zeros((P, K), dtype) for _ in range(3)]
-        values, g = np.zeros(state.f.points.shape[1], dtype), np.zeros(P * K, dtype)
-        return OMKCScratch(shared.common, shared.row, values, *each, g, np.zeros(P), np.zeros(P), np.zeros((0, 0)))
+        said, votes, slopes = (np.zeros((P, K), dtype) for _ in range(3))
+        values, g, losses, w = (
+            np.zeros(state.f.points.shape[1], dtype),
+            np.zeros(P * K, dtype),
+            np.zeros(P),
+            np.zeros(P),
+        )
+        room = np.zeros((0, 0))
+        return OMKCScratch(shared.common, shared.row, values, said, votes, slopes, g, losses, w, room)
 
     def grow(self, state: OMKCState, shape: Shape) -> OMKCState:
         grown: OMKCState = super().grow(state, shape._replace(n_outputs=len(self.kernels) * shape.n_outputs))
@@ -156,11 +162,11 @@ class OMKC(ManyKernels, ExpansionAlgorithm):
         return {**super().limits(state), "combined.losses": (0.0, np.inf)}
 
     def attributes(self, state: OMKCState) -> dict[str, Any]:
-        """points: (n, d); coef: (n, P, K), of each kernel's own function; kernel_weights: (P,)."""
+        """points: (n, d); kernel_coef: (P, n, K), of each kernel's own function; kernel_weights: (P,)."""
         shown, P, w = super().attributes(state), len(self.kernels), np.zeros(len(self.kernels))
         find_weights(state.combined, w, np.zeros((0, 0)))
-        coef = shown["coef"].reshape(len(shown["coef"]), -1, P).transpose(0, 2, 1)
-        return {**shown, "coef": coef, "kernel_weights": w}
+        coef = shown["coef"].reshape(len(shown["coef"]), -1, P).transpose(2, 0, 1)
+        return {"points": shown["points"], "kernel_coef": coef, "kernel_weights": w}
 
     def merge(
         self, record: Any, state: OMKCState, other: OMKCState, weight: float, since: OMKCState | None = None

@@ -29,7 +29,7 @@ from ..parameters import positive
 from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, moves
-from ._features import lifted_first
+from ._features import FeatureState, lifted_first
 from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks
 
 
@@ -73,7 +73,8 @@ class Raker(Descent, KernelsOnFeatures):
     def init(self, shape: Shape) -> RakerState:
         P = len(self.kernels)
         combined = METHODS["adahedge"](P) if isinstance(self.hedge, str) else Weighed(np.zeros(P))
-        return RakerState(*super().init(shape), combined)
+        lifting: FeatureState = super().init(shape)
+        return RakerState(*lifting, combined)
 
     def limits(self, state: RakerState) -> Limits:
         return {**super().limits(state), "combined.losses": (0.0, np.inf), "combined.gap": (0.0, np.inf)}

@@ -33,7 +33,7 @@ from ..numerics.expansion import dot
 from ..numerics.linear import shrink
 from ..parameters import at_least, positive
 from ..tasks import BINARY, MULTICLASS
-from ._features import lifted_first
+from ._features import FeatureState, lifted_first
 from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks
 from ._risk import MOST_ROUNDS, counted
 
@@ -104,7 +104,8 @@ class UFOMKL(KernelsOnFeatures):
         return max(2.0, 2.0 * math.log(len(self.kernels)))
 
     def init(self, shape: Shape) -> UFOMKLState:
-        return UFOMKLState(*super().init(shape), np.zeros(len(self.kernels)))
+        lifting: FeatureState = super().init(shape)
+        return UFOMKLState(*lifting, np.zeros(len(self.kernels)))
 
     def limits(self, state: UFOMKLState) -> Limits:
         return {**super().limits(state), "norms": (0.0, np.inf)}

@@ -73,13 +73,13 @@ def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:
     """sum_p w_p sign(f_p); of several outputs one for the largest of f_p, none where all are equal."""
     shown = spec.attributes(state)
     total = x.cast(np.float64).sum(1, keep=True) * 0.0
-    for p, (kernel, w) in enumerate(zip(spec.kernels, shown["kernel_weights"], strict=True)):
-        said = expansion_scores(kernel, shown["points"], shown["coef"][:, p], x)
-        if shown["coef"].shape[2] == 1:
+    for kernel, coef, w in zip(spec.kernels, shown["kernel_coef"], shown["kernel_weights"], strict=True):
+        said, K = expansion_scores(kernel, shown["points"], coef, x), coef.shape[1]
+        if K == 1:
             vote = said.node("Sign")
         else:
             best = said.node("ArgMax", dtype=np.int64, axis=1, keepdims=1)
-            vote = best.node("Equal", np.arange(shown["coef"].shape[2])[None], dtype=bool).cast(said.dtype)
+            vote = best.node("Equal", np.arange(K)[None], dtype=np.bool_).cast(said.dtype)
             apart = said.node("ReduceMax", np.array([1])) - said.node("ReduceMin", np.array([1]))
             vote = vote * apart.node("Sign")
         total = total + w * vote.cast(np.float64)
@@ -88,14 +88,14 @@ def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:
 
 def embedded_scores(spec: PKAWV | ProsNKons, state: Any, x: Tensor) -> Tensor:
     """w'z cut off at -C and C, or w'z / (1 + z'Sz)."""
-    n, shown = int(state.f.size), spec.attributes(state)
+    n, points, coef = int(state.f.size), spec.attributes(state)["points"], spec.coefficients(state)
     if isinstance(spec, ProsNKons):
         C = float(spec.reach)
-        return expansion_scores(spec.kernel, shown["points"], shown["coef"], x).clip(-C, C)
+        return expansion_scores(spec.kernel, points, coef, x).clip(-C, C)
     S = np.tril(state.covariance.S[:n, :n])
     S = S + np.tril(S, -1).T
     half = np.linalg.solve(state.factor[:n, :n], np.linalg.cholesky(S)) if n else np.zeros((0, 1))
-    parts = (expansion_scores(spec.kernel, shown["points"], part, x) for part in (shown["coef"], half))
+    parts = (expansion_scores(spec.kernel, points, part, x) for part in (coef, half))
     said, v = (part.cast(np.float64) for part in parts)
     return (said / ((v * v).sum(1, keep=True) + 1.0)).cast(x.dtype)
 
