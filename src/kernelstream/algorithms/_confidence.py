@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common
-from ..engine.state import tally
 from ..kernels import Need
 from ..numerics.compile import inlined
 from ..numerics.confidence import first_covariance, learn_spread, of_precision, precision, spread_of
@@ -53,7 +52,6 @@ class Confident(FeatureAlgorithm):
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS)
     bounded: ClassVar[bool] = True
     exempt: ClassVar[dict[str, str]] = {
-        "merge_is_the_weighted_sum": "what rows tell adds up, and the weights are not linear in it",
         "weight_scales_the_step": "a weight scales what a row tells",
     }
 
@@ -105,25 +103,11 @@ class Confident(FeatureAlgorithm):
         weight: float,
         since: ConfidentState | None = None,
     ) -> ConfidentState:
-        """What rows told adds up: S^-1, and S^-1 W'."""
-        self.lift.require_same(state.map, other.map)
-        first = state._replace(
-            weights=np.zeros_like(state.weights), covariance=self.no_knowledge(state.weights.shape[1])
-        )
-        told, sums = zip(*(known(one) for one in (state, other, first if since is None else since)), strict=True)
-        both, b = told[0] + told[1] - told[2], sums[0] + sums[1] - sums[2]
-        S = of_precision(both)
-        whole = S.S * b if both.ndim == 1 else np.linalg.solve(both, b.T).T
-        return state._replace(
-            covariance=S, weights=np.ascontiguousarray(whole, state.weights.dtype), **tally(state, other, since, "t")
-        )
-
-
-def known(state: ConfidentState) -> tuple[np.ndarray, np.ndarray]:
-    """S^-1 and W S^-1."""
-    told = precision(state.covariance)
-    W = state.weights.astype(np.float64)
-    return told, W * told if told.ndim == 1 else W @ told
+        """The mean of both functions; what rows told of directions adds up."""
+        both: ConfidentState = super().merge(record, state, other, weight, since)
+        before = self.no_knowledge(state.weights.shape[1]) if since is None else since.covariance
+        told = [precision(S) for S in (state.covariance, other.covariance, before)]
+        return both._replace(covariance=of_precision(told[0] + told[1] - told[2]))
 
 
 @inlined

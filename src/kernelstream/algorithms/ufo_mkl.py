@@ -76,7 +76,7 @@ class UFOMKL(KernelsOnFeatures):
 
     @property
     def exempt(self) -> dict[str, str]:  # type: ignore[override]
-        laws = {"merge_is_the_weighted_sum": "what rows tell adds up, and kernels are weighed anew"}
+        laws = {"merge_is_the_weighted_sum": "theta / t is the mean of both, and kernels are weighed anew"}
         if self.sparsity > 0.0:
             laws["weight_scales_the_step"] = "what is short is left out"
             counted = ("weight_zero_learns_nothing", "late_classes_add_an_output", "a_third_class_keeps_the_margin")
@@ -128,18 +128,14 @@ class UFOMKL(KernelsOnFeatures):
     ) -> UFOMKLState:
         self.lift.require_same(state.map, other.map)
         counts, dtype = tally(state, other, since, "t"), state.weights.dtype
-        both = self.summed(state) + self.summed(other) - (0.0 if since is None else self.summed(since))
-        both = both / self.halvings(counts["t"], dtype)
+        mine, theirs = (one.weights.astype(np.float64) / self.tau(one.t, dtype) for one in (state, other))
+        both = ((1.0 - weight) * mine + weight * theirs) * self.tau(counts["t"], dtype)
         norms = (both**2).reshape(len(both), 2, len(self.kernels), -1).sum(axis=(0, 1, 3))
         return state._replace(weights=both.astype(dtype), norms=norms, **counts)
 
-    def halvings(self, t: Any, dtype: Any) -> float:
-        """What theta was divided by."""
-        return float(t) / counted(int(t), MOST_ROUNDS[np.dtype(dtype).name]) if t > 0 else 1.0
-
-    def summed(self, state: UFOMKLState) -> np.ndarray:
-        """theta, never halved."""
-        return state.weights.astype(np.float64) * self.halvings(state.t, state.weights.dtype)
+    def tau(self, t: Any, dtype: Any) -> int:
+        """t, halved as theta is."""
+        return max(1, counted(int(t), MOST_ROUNDS[np.dtype(dtype).name]))
 
 
 @inlined
