@@ -26,6 +26,7 @@ from ..numerics.compile import inlined
 from ..numerics.confidence import Full, first_covariance, of_precision, precision, spread_of
 from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.gram import cross_matrix, extend_factor, factor, forward, gram_matrix
+from ..numerics.projection import chosen
 from ..parameters import positive, whole
 from ._expansion import ExpansionAlgorithm
 
@@ -147,7 +148,7 @@ class Embedded(ExpansionAlgorithm):
     def merge(
         self, record: Any, state: EmbeddedState, other: EmbeddedState, weight: float, since: EmbeddedState | None = None
     ) -> EmbeddedState:
-        f, roots, R, drawn = self.joined(state, other)
+        f, roots, R, drawn = self.joined(state, other, weight)
         A, n = np.full(self.budget, float(self.regularization)) * np.eye(self.budget), int(f.size)
         told, means = [], []
         for one, sign in ((state, 1.0), (other, 1.0), (since, -1.0)):
@@ -167,17 +168,22 @@ class Embedded(ExpansionAlgorithm):
         raise NotImplementedError
 
     def joined(
-        self, state: EmbeddedState, other: EmbeddedState
+        self, state: EmbeddedState, other: EmbeddedState, weight: float
     ) -> tuple[Expansion, np.ndarray, np.ndarray, np.ndarray]:
-        """The points of both that are not in the span of those before them, with D and the factors."""
+        """The points of both that are not in the span of those before them, with D and the factors; where they are too
+        many, those that tell most of the mean of both functions.
+        """
         both = expansion.append(state.f, other.f, 1.0)
         places = expansion.places_of(state.f, other.f)
         known = np.zeros(int(both.size))
         known[: int(state.f.size)] = state.roots[: int(state.f.size)]
         known[places] = np.maximum(known[places], other.roots[: len(places)])
         gram, B = gram_matrix(self.kernel, both), self.budget
+        mine, theirs = self.as_terms(state), self.as_terms(other)
+        mine.coef[...] *= 1.0 - weight
+        most = chosen(self.kernel, expansion.append(mine, theirs, weight), B)[0] if len(gram) > B else range(len(gram))
         R, drawn, roots, kept = factor(B), factor(B), np.zeros(B), np.zeros(0, np.int64)
-        for i in range(len(gram)):
+        for i in most:
             n, half = len(kept), np.zeros(B)
             left = gram[i, i] - forward(R, n, gram[kept, i], half)
             if n < B and left > TOLERANCE * gram[i, i]:

@@ -96,8 +96,6 @@ class AdaRaker(Descent, KernelsOnFeatures):
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "weights of kernels and intervals are found anew from what both lost",
         "weight_zero_learns_nothing": "an interval begins anew after so many rows, whatever they weigh",
-        "late_classes_add_an_output": "an interval may begin with the row that announces the class",
-        "a_third_class_keeps_the_margin": "an interval may begin with the row that announces the class",
     }
 
     def check(self) -> None:

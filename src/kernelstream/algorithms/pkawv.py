@@ -43,8 +43,6 @@ class PKAWV(Embedded):
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "what rows tell adds up, and the weights are not linear in it",
         "weight_scales_the_step": "a weight scales what a row tells",
-        "weight_zero_learns_nothing": "a row of no weight may become a point, which makes predictions more cautious",
-        "late_classes_add_an_output": "the row that announces a class may become a point",
         "a_third_class_keeps_the_margin": "each of two outputs says -1 or 1, so that their margin is twice that of one",
     }
 

@@ -56,7 +56,6 @@ class ProsNKons(Embedded):
     paper: ClassVar[str] = "Calandriello et al. 2017"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, REGRESSION)
     exempt: ClassVar[dict[str, str]] = {
-        "merge_is_the_weighted_sum": "scores are cut off",
         "weight_scales_the_step": "scores are cut off, and a slope counts by its square too",
     }
 
