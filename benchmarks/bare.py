@@ -144,6 +144,69 @@ def linear_rounds(Z, weights, moved, rate):
 
 
 @compiled
+def partial_rounds(Z, weights, changed, rate):
+    """`linear_rounds`, whose axpys are of so many of the columns."""
+    total = 0.0
+    outputs = weights.shape[0]
+    for t in range(Z.shape[0]):
+        z = Z[t]
+        for c in range(outputs):
+            total += dot(weights[c], z)
+        for c in range(min(2, outputs)):
+            w = weights[c, : changed[t]]
+            for j in range(w.shape[0]):
+                w[j] += rate * z[j]
+    return total
+
+
+@compiled
+def more_kernels(values, coef, sizes, times):
+    """So often, for each row: exp of sizes[t] values, and their dots with coef (K, n)."""
+    total = 0.0
+    for t in range(sizes.shape[0]):
+        row = values[: sizes[t]]
+        for _ in range(times):
+            for j in range(row.shape[0]):
+                row[j] = exp(-row[j])
+            for c in range(coef.shape[0]):
+                total += dot(coef[c, : row.shape[0]], row)
+    return total
+
+
+@reduction
+def symmetric_product(S, z, u):
+    """u = Sz, from the lower triangle."""
+    n = z.shape[0]
+    for i in range(n):
+        u[i] = 0.0
+    for i in range(n):
+        row, part, scale, total = S[i, :i], u[:i], z[i], 0.0
+        for j in range(i):
+            total += row[j] * z[j]
+            part[j] += scale * row[j]
+        u[i] += total + S[i, i] * z[i]
+
+
+@compiled
+def symmetric_update(S, u, rate):
+    """S = S - rate * u u', its lower triangle."""
+    for i in range(u.shape[0]):
+        c, row = rate * u[i], S[i, : i + 1]
+        for j in range(i + 1):
+            row[j] -= c * u[j]
+
+
+@compiled
+def sized_covariances(S, z, u, sizes, products):
+    """For each row products with the first sizes[t] rows and columns, and an update of them by rank one."""
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        for _ in range(products):
+            symmetric_product(S, z[:n], u[:n])
+        symmetric_update(S, z[:n], 1e-20)
+
+
+@compiled
 def moving_widths(address, indptr, indices, values, frequencies, weights, moved, width, rate, scaled, p, z):
     """RRF's round: one projection of one row, its sines and cosines, K dots; where the model moved the axpys, the slope
     of the projection and one dot for each feature that is present.

@@ -16,12 +16,16 @@ from .pieces import (
     affine_projections,
     again_when_full,
     ascents,
+    block_norms,
+    block_rounds,
     coef_axpys,
     columns,
+    covariances,
     downdates,
     every_row,
     fourier,
     fourier_of_leavers,
+    level_rounds,
     lifted_rows,
     margin_errors,
     merged_scores,
@@ -29,15 +33,21 @@ from .pieces import (
     nearest,
     neighbours,
     nystrom,
+    other_kernels,
     passes,
+    plain_rounds,
     quotients,
     scores_at_points,
     second_order,
+    sized_covariances,
     sizes_all,
+    sizes_drawn,
     sizes_full,
     sizes_moved,
+    sizes_of_rows,
     solves,
     symmetric,
+    uncertain_covariances,
     widths,
 )
 
@@ -70,8 +80,17 @@ PROJECTIONS = Piece(
     affine_projections,
 )
 
+LIFTED = Piece("a row: projections (BLAS), sin and cos", lifted_rows)
+BLOCKS = Piece(
+    "a row: a dot for each output; a move: an axpy (or two) on the features of each kernel that moved", block_rounds
+)
+LINEAR = Piece("a row: a dot for each output", plain_rounds)
+CONFIDENCE = Piece("a move: a product with the covariance, a rank-one update of it", covariances)
+EMBEDDED = Piece("a row: one forward solve", solves("forward", sizes_of_rows))
+DRAWN = Piece("a row while points are drawn: another forward solve", solves("forward", sizes_drawn))
+KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances(1))
 SUMS = (
-    Piece("a row: projections (BLAS), sin and cos", lifted_rows),
+    LIFTED,
     Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
 )
 
@@ -115,6 +134,24 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         Piece("a row: projections (BLAS), sin and cos, a dot for each output", fourier),
         Piece("a point that leaves: its projection, sin and cos, one axpy (or two)", fourier_of_leavers),
     ),
+    "raker": (LIFTED, BLOCKS),
+    "adaraker": (
+        LIFTED,
+        Piece("a row: for each interval that has begun a dot for each output; a move: one axpy", level_rounds),
+    ),
+    "ufo-mkl": (LIFTED, BLOCKS, Piece("a move: the norm of each kernel's features", block_norms)),
+    "sop": (LIFTED, LINEAR, CONFIDENCE),
+    "arow": (LIFTED, LINEAR, CONFIDENCE),
+    "scw": (
+        LIFTED,
+        LINEAR,
+        Piece(
+            "a row whose margin is small: a product with the covariance; a move: a rank-one update of it",
+            uncertain_covariances,
+        ),
+    ),
+    "pros-n-kons": (ROW, EMBEDDED, DRAWN, KNOWN),
+    "pkawv": (ROW, EMBEDDED, DRAWN, KNOWN),
     "perceptron": (ROW,),
     "ogd": (ROW,),
     "norma": (ROW,),
@@ -128,6 +165,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         SECOND_ROW,
     ),
     "rbp": (ROW,),
+    "omkc": (ROW, Piece("a row: for each other kernel an exp a point, a dot for each output", other_kernels)),
     "forgetron": (ROW, SECOND_ROW),
     "projectron": (ROW, FORWARD, BACKWARD, SPREADING),
     "projectron++": (

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.blas import dsymv, dsyr
+from scipy.stats import norm
 
 from kernelstream.numerics.blas import add_products
 from kernelstream.numerics.lifts.fourier import SINCOS
@@ -328,6 +330,126 @@ def lifted_rows(case: Case) -> Bare:
             bare.sines_and_cosines(address, P, rows, Z)
 
     return run
+
+
+def block_rounds(case: Case) -> Bare:
+    """Dots with all features, and axpys on those whose kernels moved."""
+    length, dtype = case.finished.size, case.dtype
+    Z, weights = np.ones((256, length), dtype), aligned(np.zeros((case.n_outputs, length), dtype))
+    changed, small = np.minimum(case.course.changed, length), weights.dtype.type(1e-20)
+
+    def run() -> None:
+        for a in range(0, len(case.y), 256):
+            some = changed[a : a + 256]
+            bare.partial_rounds(Z[: len(some)], weights, some, small)
+
+    return run
+
+
+def level_rounds(case: Case) -> Bare:
+    """Dots for each interval that has begun, and one axpy where something moved."""
+    length, dtype, spec = case.finished.size, case.dtype, case.spec
+    Z = np.ones((256, length), dtype)
+    levels = [aligned(np.zeros((case.n_outputs, length), dtype)) for _ in range(spec.n_levels)]
+    changed, small = np.where(case.course.moved, length, 0), levels[0].dtype.type(1e-20)
+
+    def run() -> None:
+        for a in range(0, len(case.y), 256):
+            some = changed[a : a + 256]
+            begun = 1 + sum(a >= spec.shortest << level for level in range(spec.n_levels - 1))
+            for level, weights in enumerate(levels[:begun]):
+                bare.partial_rounds(Z[: len(some)], weights, some if level == 0 else 0 * some, small)
+
+    return run
+
+
+def other_kernels(case: Case) -> Bare:
+    """For all kernels but one, of the same points: exp, and a dot for each output."""
+    sizes = case.course.sizes
+    most = int(sizes.max(initial=1))
+    values, coef = aligned(np.ones(most, case.dtype)), aligned(np.ones((case.n_outputs, most), case.dtype))
+    return lambda: bare.more_kernels(values, coef, sizes, len(case.spec.kernels) - 1)
+
+
+def block_norms(case: Case) -> Bare:
+    """The norm of all weights where they moved."""
+    length, moved = case.finished.size, int(case.course.moved.sum())
+    weights = aligned(np.zeros((1, length), case.dtype))
+    Z, none = np.zeros((256, length), case.dtype), np.zeros(256, np.int64)
+
+    def run() -> None:
+        for a in range(0, moved * min(2, case.n_outputs), 256):
+            bare.partial_rounds(Z[: min(256, moved - a)], weights, none, weights.dtype.type(0))
+
+    return run
+
+
+def plain_rounds(case: Case) -> Bare:
+    """A dot for each output, and no move."""
+    length, n = case.finished.size, len(case.y)
+    Z, weights = np.ones((256, length), case.dtype), aligned(np.zeros((case.n_outputs, length), case.dtype))
+    none = np.zeros(256, np.int64)
+
+    def run() -> None:
+        for a in range(0, n, 256):
+            bare.partial_rounds(Z[: min(256, n - a)], weights, none, weights.dtype.type(0))
+
+    return run
+
+
+def _covariances(length: int, products: int, updates: int) -> Bare:
+    """So many products with a symmetric matrix, and updates of it by rank one; loops, or BLAS."""
+    S, z, u = aligned(np.eye(length)), np.ones(length), np.zeros(length)
+
+    def by_loops() -> None:
+        for _ in range(products):
+            bare.symmetric_product(S, z, u)
+        for _ in range(updates):
+            bare.symmetric_update(S, z, 1e-20)
+
+    def by_blas() -> None:
+        for _ in range(products):
+            dsymv(1.0, S.T, z)
+        for _ in range(updates):
+            dsyr(-1e-20, z, a=S.T, overwrite_a=1)
+
+    return fastest(by_loops, by_blas)
+
+
+def covariances(case: Case) -> Bare:
+    """Where the model moved: a product, and an update by rank one."""
+    moved = int(case.course.moved.sum())
+    return _covariances(case.finished.size, moved, moved)
+
+
+def sizes_of_rows(case: Case) -> np.ndarray:
+    return case.course.sizes
+
+
+def sizes_drawn(case: Case) -> np.ndarray:
+    """Of rows that may still become points."""
+    sizes = case.course.sizes
+    return sizes[sizes < case.spec.budget]
+
+
+def sized_covariances(products: int) -> Callable[[Case], Bare]:
+    """So many products a row with the covariance of the points there are, and an update of it by rank one."""
+
+    def build(case: Case) -> Bare:
+        sizes = case.course.sizes
+        most = max(1, int(sizes.max(initial=1)))
+        S, z, u = aligned(np.eye(most)), np.ones(most), np.zeros(most)
+        return lambda: bare.sized_covariances(S, z, u, sizes, products)
+
+    return build
+
+
+def uncertain_covariances(case: Case) -> Bare:
+    """A product where the margin may be too small for what the model is unsure of; an update where it moved."""
+    spec, outputs = case.spec, 1.0 if case.n_outputs == 1 else 2.0
+    most = float(norm.ppf(spec.confidence)) * np.sqrt(outputs * spec.variance)
+    small = int((margins(case.ours()(), case.y) < most).sum())
+    return _covariances(case.finished.size, small, int(case.course.moved.sum()))
 
 
 def fourier_of_leavers(case: Case) -> Bare:

@@ -61,7 +61,7 @@ def test_forks_become_one_that_counts_common_rows_once(name, real):
         assert np.mean(merged) <= 1.1 * np.mean(errors)
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [name for name in names() if name != "omkc"])  # whose scores are votes
 def test_the_distance_is_that_of_the_functions_in_the_kernels_space(name, real):
     X, y, task = real
     if task().name not in ALGORITHMS[name].tasks:

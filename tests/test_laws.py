@@ -9,9 +9,13 @@ from scipy.sparse import csr_array
 
 from kernelstream import (
     ALGORITHMS,
+    AROW,
     FOGD,
     NOGD,
     OGD,
+    OMKC,
+    SCW,
+    UFOMKL,
     Binary,
     BudgetKRLS,
     KRLSTracker,
@@ -19,6 +23,7 @@ from kernelstream import (
     Multiclass,
     Pegasos,
     Perceptron,
+    Raker,
     Regression,
     Ridge,
     laws,
@@ -46,6 +51,11 @@ SPECS = {
     "ridge, exact nystrom": Ridge(map="nystrom", solve="exact"),
     "krls-fb, relabelling": BudgetKRLS(relabelling=0.5),
     "krls-t, forgetting": KRLSTracker(forget=0.98),
+    "raker, fixed rate": Raker(hedge=0.5),
+    "omkc, stochastic": OMKC(update="stochastic"),
+    "ufo-mkl, sparse": UFOMKL(sparsity=0.05),
+    "arow, diagonal": AROW(covariance="diagonal"),
+    "scw, second": SCW(variant=2),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

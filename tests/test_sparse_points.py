@@ -19,7 +19,8 @@ from kernelstream.numerics.rows import Row, dense_row
 from kernelstream.tasks import BINARY
 
 WIDTH = 160
-POINTS = [name for name in ALGORITHMS if name not in ("auto", "ridge", "stack", "fogd", "rrf")]
+FEATURES = ("auto", "ridge", "stack", "fogd", "rrf", "raker", "adaraker", "ufo-mkl", "sop", "arow", "scw")
+POINTS = [name for name in ALGORITHMS if name not in FEATURES]
 
 
 def mixed_rows(n, width=WIDTH, seed=3):

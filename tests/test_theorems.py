@@ -7,6 +7,7 @@ what a learner gets that learns nothing.
 
 import inspect
 import math
+from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
@@ -15,10 +16,25 @@ from scipy.spatial.distance import cdist
 from scipy.special import zeta
 from scipy.stats import binom
 
-from kernelstream import AVM, BOGD, FOGD, NOGD, POLK, RRF, Binary, Learner, Regression
+from kernelstream import (
+    AROW,
+    AVM,
+    BOGD,
+    FOGD,
+    NOGD,
+    OMKC,
+    POLK,
+    RRF,
+    SOP,
+    Binary,
+    Learner,
+    Perceptron,
+    Raker,
+    Regression,
+)
 from kernelstream.kernels import Gaussian
 from kernelstream.losses import as_loss
-from kernelstream.reference import avm, bogd, fogd, nogd, polk
+from kernelstream.reference import arow, avm, bogd, fogd, nogd, omkc, polk, raker, sop
 from kernelstream.reference import losses as reference_losses
 from kernelstream.reference.kernels import matrix
 from kernelstream.tasks import BINARY, REGRESSION
@@ -500,3 +516,157 @@ class TestAVM:
         assert (
             np.abs(by_reference(avm, spec, X, y)[0]).max() < allowed < np.abs(by_reference(wrong, spec, X, y)[0]).max()
         )
+
+
+# Many kernels: Hedge over gradient learners (Raker), weighted majority over Perceptrons (OMKC).
+
+
+class TestRaker:
+    """For losses in [0, B] and a fixed rate, the loss of the mean is at most that of each kernel's own learner plus
+
+        ln P / eta + eta B^2 T / 8.
+
+    The kernels are one that is good and eight that see a constant, so that a mean of all is not enough.
+    """
+
+    T, RATE = 600, 0.1
+    SPEC = Raker(
+        candidates=(WIDE, *[Gaussian(1e-6 * (1 + i)) for i in range(8)]), n_components=50, hedge=0.1, learning_rate=0.3
+    )
+
+    def losses(self, X, y):
+        """(P, T) what the learner of each kernel loses alone."""
+        Z, found = raker.features(self.SPEC, 0, X), []
+        for z in Z.transpose(1, 0, 2):
+            theta, own = np.zeros(z.shape[1]), []
+            for row, label in zip(z, y, strict=True):
+                own.append(max(0.0, 1.0 - label * theta @ row))
+                theta += 0.3 * (own[-1] > 0.0) * label * row
+            found.append(own)
+        return np.array(found)
+
+    def parts(self):
+        X, y = two_clouds(self.T, seed=1)
+        own = self.losses(X, y)
+        allowed = own.sum(axis=1).min() + math.log(len(own)) / self.RATE + self.RATE * own.max() ** 2 * self.T / 8
+        assert allowed < 0.6 * np.median(own.sum(axis=1))
+        return X, y, allowed
+
+    def test_the_loss_is_within_the_bound(self):
+        X, y, allowed = self.parts()
+        assert hinge(y, scores(self.SPEC, X, y)).sum() <= allowed
+
+    @pytest.mark.parametrize("rate", ["np.exp(self.eta * loss)", "np.exp(0 * loss)"])
+    def test_wrong_weights_are_caught(self, rate):
+        X, y, allowed = self.parts()
+        spec = replace(self.SPEC, loss="hinge")
+        assert hinge(y, by_reference(raker, spec, X, y)[0]).sum() <= allowed
+        wrong = twin(raker, "np.exp(-self.eta * loss)", rate)
+        assert hinge(y, by_reference(wrong, spec, X, y)[0]).sum() > allowed
+
+
+class TestOMKC:
+    """The vote makes at most 2 (ln(1 / beta) M_i + ln P) / (1 - beta) mistakes, M_i those of any of its Perceptrons."""
+
+    SPEC = OMKC(
+        candidates=(WIDE, *[Gaussian(1e-30 * (1 + i)) for i in range(8)]),
+        discount=0.5,
+        update="deterministic",
+        budget=None,
+    )
+
+    def parts(self):
+        X, y = two_clouds(600, seed=2)
+        alone = scores(Perceptron(kernel=WIDE), X, y)
+        mistakes = int((y * alone <= 0).sum())
+        allowed = 2 * (math.log(2) * mistakes + math.log(9)) / 0.5
+        assert allowed < 0.25 * len(y)
+        return X, y, allowed
+
+    def test_the_mistakes_are_within_the_bound(self):
+        X, y, allowed = self.parts()
+        assert (y * scores(self.SPEC, X, y) <= 0).sum() <= allowed
+
+    @pytest.mark.parametrize("discount", ["w", "w / spec.discount"])
+    def test_wrong_weights_are_caught(self, discount):
+        X, y, allowed = self.parts()
+        loss = reference_losses.of(as_loss("perceptron"), BINARY)
+        right, wrong = (
+            module.learn(self.SPEC, loss, X, y, 1, 0)[0][:, 0]
+            for module in (omkc, twin(omkc, "spec.discount * w", discount))
+        )
+        assert (y * right <= 0).sum() <= allowed < (y * wrong <= 0).sum()
+
+
+# The second order: mistakes of the second-order Perceptron and of AROW.
+
+
+class Mistakes:
+    """Two clouds of features, a vector u that separates them, and what it leaves."""
+
+    T, D = 600, 40
+
+    def parts(self, spec):
+        X, y = two_clouds(self.T, seed=4, noise=0.02)
+        u = WIDE.frequencies(0, range(2), self.D)
+        Z = np.hstack([np.sin(X @ u), np.cos(X @ u)]) / math.sqrt(self.D)
+        best = np.linalg.solve(Z.T @ Z + np.eye(2 * self.D), Z.T @ y)
+        return X, y, Z, best
+
+    def found(self, spec, X, y, module=None):
+        """Margins before each round."""
+        if module is None:
+            return y * scores(spec, X, y)
+        loss = reference_losses.of(as_loss(spec.losses(BINARY)[0]), BINARY)
+        return y * module.learn(spec, loss, X, y, 1, 0)[0][:, 0]
+
+
+class TestSOP(Mistakes):
+    """m <= D / gamma + sqrt((a + sum (u'z)^2) sum ln(1 + lambda_i / a)) / gamma for every unit vector u, D the sum of
+    max(0, gamma - y u'z), lambda_i the eigenvalues of sum z z' over the mistakes.
+    """
+
+    SPEC = SOP(kernel=WIDE, n_components=40)
+
+    def allowed(self, margins, y, Z, best):
+        M, u = margins <= 0, best / np.linalg.norm(best)
+        size = np.linalg.slogdet(np.eye(Z.shape[1]) + Z[M].T @ Z[M])[1] * (1 + ((Z[M] @ u) ** 2).sum())
+        return min((np.maximum(0, g - y * (Z @ u))[M].sum() + math.sqrt(size)) / g for g in np.linspace(0.1, 0.8, 29))
+
+    def test_the_mistakes_are_within_the_bound(self):
+        X, y, Z, best = self.parts(self.SPEC)
+        margins = self.found(self.SPEC, X, y)
+        assert (margins <= 0).sum() <= self.allowed(margins, y, Z, best) < 0.3 * self.T
+
+    def test_a_wrong_step_is_caught(self):
+        X, y, Z, best = self.parts(self.SPEC)
+        margins = self.found(self.SPEC, X, y, twin(sop, "v - np.outer(g, z)", "v + np.outer(g, z)"))
+        assert (margins <= 0).sum() > self.allowed(margins, y, Z, best)
+
+
+class TestAROW(Mistakes):
+    """M <= sqrt(r |u|^2 + u'Xu) sqrt(ln det(1 + X / r) + U) + sum max(0, 1 - y u'z) - U for every u: M mistakes, U rows
+    with a margin between 0 and 1, X = sum z z' and the last sum over both.
+    """
+
+    SPEC = AROW(kernel=WIDE, n_components=40, regularization=1.0)
+
+    def allowed(self, margins, y, Z, best):
+        heard, U = margins < 1, ((margins > 0) & (margins < 1)).sum()
+        S = Z[heard].T @ Z[heard]
+        told = np.linalg.slogdet(np.eye(len(S)) + S)[1] + U
+        bounds = []
+        for u in (c * best for c in np.linspace(0.2, 3.0, 29)):
+            loss = np.maximum(0, 1 - y * (Z @ u))[heard].sum()
+            bounds.append(math.sqrt((u @ u + u @ S @ u) * told) + loss - U)
+        return min(bounds)
+
+    def test_the_mistakes_are_within_the_bound(self):
+        X, y, Z, best = self.parts(self.SPEC)
+        margins = self.found(self.SPEC, X, y)
+        assert (margins <= 0).sum() <= self.allowed(margins, y, Z, best) < 0.3 * self.T
+
+    def test_a_wrong_step_is_caught(self):
+        X, y, Z, best = self.parts(self.SPEC)
+        margins = self.found(self.SPEC, X, y, twin(arow, "mu = mu - value", "mu = mu + value"))
+        assert (margins <= 0).sum() > self.allowed(margins, y, Z, best)

@@ -43,6 +43,8 @@ TREE: dict[str, dict[str, list[str]]] = {
             "theory/cover",
             "theory/least-squares",
             "theory/recursive",
+            "theory/confidence",
+            "theory/kernels",
             "theory/auto",
         ]
     },

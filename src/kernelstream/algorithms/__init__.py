@@ -10,6 +10,8 @@ from ..engine import Algorithm
 from ..parameters import PLACES, did_you_mean
 
 if TYPE_CHECKING:
+    from .adaraker import AdaRaker
+    from .arow import AROW
     from .auto import Auto
     from .avm import AVM
     from .bogd import BOGD
@@ -29,21 +31,29 @@ if TYPE_CHECKING:
     from .norma import NORMA
     from .npbsgd import NPBSGD
     from .ogd import OGD
+    from .omkc import OMKC
     from .pa import PA
     from .pegasos import Pegasos
     from .perceptron import Perceptron
+    from .pkawv import PKAWV
     from .polk import POLK
     from .projectron import Projectron
+    from .pros_n_kons import ProsNKons
     from .qklms import QKLMS
+    from .raker import Raker
     from .rbp import RBP
     from .ridge import Ridge
     from .rrf import RRF
+    from .scw import SCW
     from .sliding_krls import SlidingKRLS
+    from .sop import SOP
     from .stack import Stack
     from .tvm import TVM
+    from .ufo_mkl import UFOMKL
 
 __all__ = [
     "ALGORITHMS",
+    "AROW",
     "AVM",
     "BOGD",
     "BPA",
@@ -56,12 +66,18 @@ __all__ = [
     "NORMA",
     "NPBSGD",
     "OGD",
+    "OMKC",
     "PA",
+    "PKAWV",
     "POLK",
     "QKLMS",
     "RBP",
     "RRF",
+    "SCW",
+    "SOP",
     "TVM",
+    "UFOMKL",
+    "AdaRaker",
     "Auto",
     "BudgetKRLS",
     "BudgetPerceptron",
@@ -72,6 +88,8 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Projectron",
+    "ProsNKons",
+    "Raker",
     "Ridge",
     "SlidingKRLS",
     "Stack",
@@ -82,6 +100,8 @@ __all__ = [
 # The file of each class. It is imported when the class or a spec of it is asked for: all of them take longer than
 # most commands.
 _FILES = {
+    "AdaRaker": "adaraker",
+    "AROW": "arow",
     "Auto": "auto",
     "AVM": "avm",
     "BOGD": "bogd",
@@ -103,16 +123,23 @@ _FILES = {
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
     "OGD": "ogd",
+    "OMKC": "omkc",
     "PA": "pa",
     "Pegasos": "pegasos",
     "Perceptron": "perceptron",
+    "PKAWV": "pkawv",
     "POLK": "polk",
     "Projectron": "projectron",
+    "ProsNKons": "pros_n_kons",
+    "Raker": "raker",
     "RBP": "rbp",
     "Ridge": "ridge",
     "RRF": "rrf",
+    "SCW": "scw",
+    "SOP": "sop",
     "Stack": "stack",
     "TVM": "tvm",
+    "UFOMKL": "ufo_mkl",
 }
 PLACES.update({kind: f"{__name__}.{file}" for kind, file in _FILES.items()})
 
@@ -134,6 +161,14 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "nogd": ("NOGD", {}),
     "rrf": ("RRF", {}),
     "dualsgd": ("DualSGD", {}),
+    "raker": ("Raker", {}),
+    "adaraker": ("AdaRaker", {}),
+    "ufo-mkl": ("UFOMKL", {}),
+    "sop": ("SOP", {}),
+    "arow": ("AROW", {}),
+    "scw": ("SCW", {}),
+    "pros-n-kons": ("ProsNKons", {}),
+    "pkawv": ("PKAWV", {}),
     "perceptron": ("Perceptron", {}),
     "ogd": ("OGD", {}),
     "norma": ("NORMA", {}),
@@ -142,6 +177,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "pa-2": ("PA", {"variant": 2}),
     "budget-perceptron": ("BudgetPerceptron", {}),
     "rbp": ("RBP", {}),
+    "omkc": ("OMKC", {}),
     "forgetron": ("Forgetron", {}),
     "projectron": ("Projectron", {}),
     "projectron++": ("Projectron", {"aggressive": True}),

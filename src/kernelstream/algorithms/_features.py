@@ -60,7 +60,11 @@ class FeatureAlgorithm(Algorithm):
         return prefixed("map", self.lift.limits(state.map))
 
     def n_stored(self, state: Any) -> int:
-        return int(state.weights.shape[1])
+        return int(state.weights.shape[-1])
+
+    def shown_weights(self, state: Any) -> np.ndarray:
+        """W (K, length of z) of the function f = W'z that is shown, where that is one."""
+        return np.asarray(state.weights)
 
     def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         self.lift.require_same(state.map, other.map)
@@ -69,7 +73,8 @@ class FeatureAlgorithm(Algorithm):
 
     def distance(self, state: Any, other: Any) -> float:
         self.lift.require_same(state.map, other.map)
-        return float(np.sqrt(self.lift.square) * np.linalg.norm(state.weights.astype(np.float64) - other.weights))
+        mine, theirs = (self.shown_weights(one).astype(np.float64) for one in (state, other))
+        return float(np.sqrt(self.lift.square) * np.linalg.norm(mine - theirs))
 
 
 def padded(weights: np.ndarray, n_outputs: int, length: int) -> np.ndarray:
@@ -87,8 +92,13 @@ def _evaluate(record, state, scratch, x, scores):
     evaluate_lifted(record.lift, state.weights, scratch.lifted, x.place, scores)
 
 
+def lifted_first(record: Any) -> Any:
+    """Marks a record with a field `lift`: rows are lifted by it."""
+    lift.register(record)(_lift)
+    return record
+
+
 def on_features(record: Any) -> Any:
     """Marks a record with a field `lift`: rows are lifted by it, and evaluated as W'z."""
-    lift.register(record)(_lift)
     evaluate.register(record)(_evaluate)
-    return record
+    return lifted_first(record)

@@ -63,6 +63,9 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
         "relabelling": Range(1e-3, 1.0, zero=0.5),
         "quantization": Range(0.02, 0.8),
         "coherence": Range(0.3, 0.99),
+        "variance": Range(2**-4, 2**6),
+        "sampling": Range(2**-3, 2**5),
+        "sparsity": Range(1e-4, 1e-1, zero=0.5),
     }
     for name in parameters:
         if name.startswith("kernel.") and name.endswith(".gamma"):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, RRF, Auto, Density, DualSGD, Ridge, Stack
+from ..algorithms import NOGD, OMKC, PKAWV, RRF, Auto, Density, DualSGD, ProsNKons, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
@@ -47,6 +47,10 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         return expansion_scores(spec.kernel, f.points[:, :n].T, f.coef[:, :n].T, x)
     if isinstance(spec, RRF):
         return waves(x @ (state.widths[:, None] * state.map.frequencies)) @ state.weights.T
+    if isinstance(spec, OMKC):
+        return votes(spec, state, x)
+    if isinstance(spec, PKAWV | ProsNKons):
+        return embedded_scores(spec, state, x)
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
@@ -54,7 +58,7 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         return (
             evaluated(spec.lift, state.map, state.weights / spec.n_components, x, width) - spec.attributes(state)["rho"]
         )
-    return evaluated(spec.lift, state.map, state.weights, x, width)
+    return evaluated(spec.lift, state.map, spec.shown_weights(state), x, width)
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
@@ -66,6 +70,37 @@ def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width:
     if spec.without_labels:
         return scores - shown["rho"]
     return scores
+
+
+def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:
+    """sum_p w_p sign(f_p); of several outputs one for the largest of f_p, none where all are equal."""
+    shown = spec.attributes(state)
+    total = x.cast(np.float64).sum(1, keep=True) * 0.0
+    for kernel, coef, w in zip(spec.kernels, shown["kernel_coef"], shown["kernel_weights"], strict=True):
+        said, K = expansion_scores(kernel, shown["points"], coef, x), coef.shape[1]
+        if K == 1:
+            vote = said.node("Sign")
+        else:
+            best = said.node("ArgMax", dtype=np.int64, axis=1, keepdims=1)
+            vote = best.node("Equal", np.arange(K)[None], dtype=np.bool_).cast(said.dtype)
+            apart = said.node("ReduceMax", np.array([1])) - said.node("ReduceMin", np.array([1]))
+            vote = vote * apart.node("Sign")
+        total = total + w * vote.cast(np.float64)
+    return total.cast(x.dtype)
+
+
+def embedded_scores(spec: PKAWV | ProsNKons, state: Any, x: Tensor) -> Tensor:
+    """w'z cut off at -C and C, or w'z / (1 + z'Sz)."""
+    n, points, coef = int(state.f.size), spec.attributes(state)["points"], spec.coefficients(state)
+    if isinstance(spec, ProsNKons):
+        C = float(spec.reach)
+        return expansion_scores(spec.kernel, points, coef, x).clip(-C, C)
+    S = np.tril(state.covariance.S[:n, :n])
+    S = S + np.tril(S, -1).T
+    half = np.linalg.solve(state.factor[:n, :n], np.linalg.cholesky(S)) if n else np.zeros((0, 1))
+    parts = (expansion_scores(spec.kernel, points, part, x) for part in (coef, half))
+    said, v = (part.cast(np.float64) for part in parts)
+    return (said / ((v * v).sum(1, keep=True) + 1.0)).cast(x.dtype)
 
 
 def expansion_scores(kernel: Kernel, points: np.ndarray, coef: np.ndarray, x: Tensor) -> Tensor:

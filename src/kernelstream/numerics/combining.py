@@ -5,12 +5,14 @@ Of experts only losses l_i in [0, 1] are known. With r_i = w'l - l_i, R = sum r,
     AdaHedge   w_i ~ exp(-eta L_i), eta = ln M / sum (w'l + ln(sum_i w_i exp(-eta l_i)) / eta)
     Squint     w_i ~ int_0^1/2 exp(eta R_i - eta^2 V_i) d eta
     BOA        w_i ~ eta_i exp(eta_i sum (r_i - eta_i r_i^2)), eta_i = min(1/2, sqrt(ln M / (1 + V_i)))
+    Hedge      w_i ~ exp(-L_i), of losses in a unit that the caller chooses: they are times its rate
 
 de Rooij, van Erven, Grunwald, Koolen: Follow the Leader If You Can, Hedge If You Must (2014). Koolen, van Erven:
 Second-order Quantile Methods for Experts and Combinatorial Games (2015), with their improper prior. Wintenberger:
 Optimal Learning with Bernstein Online Aggregation (2017), with the rates of Gaillard, Stoltz, van Erven: A Second-order
 Bound with Excess Losses (2014). Their Cor. 4 bounds its regret too: its proof takes a factor 1 + x for exp(x - x^2),
-which is not larger. The type of the state says which it is.
+which is not larger. Freund, Schapire: A Decision-Theoretic Generalization of On-Line Learning (1997), for Hedge. The
+type of the state says which it is. AdaHedge and Hedge take losses of any range.
 """
 
 import math
@@ -58,6 +60,12 @@ class Aggregated(NamedTuple):
 
     regrets: np.ndarray  # (M,) sum (r - eta r^2)
     squares: np.ndarray  # (M,) V
+
+
+class Weighed(NamedTuple):
+    """Of Hedge, at a rate that is fixed."""
+
+    losses: np.ndarray  # (M,) L, times the rate
 
 
 def _squares(M: int) -> Squares:
@@ -131,6 +139,16 @@ def mean_loss(w, losses):
     return h
 
 
+@inlined
+def mean_said(w, said, scores):
+    """scores = w'e, e (M, K) what is said."""
+    for k in range(scores.shape[0]):
+        total = 0.0
+        for i in range(w.shape[0]):
+            total += w[i] * said[i, k]
+        scores[k] = total
+
+
 # Least squares.
 
 
@@ -165,19 +183,20 @@ def least(a):
     return low
 
 
-@find_weights.register(Hedged)
-def _(state, w, factor):
-    M, low = w.shape[0], least(state.losses)
-    eta = math.log(M) / max(state.gap[()], 1e-290)
+@inlined
+def hedged_weights(L, gap, w):
+    """w = the parts' weights, of what they lost so far and AdaHedge's gap."""
+    M, low = w.shape[0], least(L)
+    eta = math.log(M) / max(gap, 1e-290)
     for i in range(M):
-        w[i] = -min(eta * (state.losses[i] - low), 1e300)
+        w[i] = -min(eta * (L[i] - low), 1e300)
     normalise(w)
 
 
-@learn_losses.register(Hedged)
-def _(state, w, losses):
-    M, L, gap = w.shape[0], state.losses, state.gap[()]
-    before, low = least(L), least(losses)
+@inlined
+def hedged_gap(L, gap, w, losses):
+    """Add the losses to L; return AdaHedge's gap with them. One part alone is weighed against none."""
+    M, before, low = w.shape[0], least(L), least(losses)
     if gap > 1e-290:
         eta, mixed = math.log(M) / gap, 0.0
         for i in range(M):
@@ -189,7 +208,34 @@ def _(state, w, losses):
         for i in range(M):
             L[i] += losses[i]
         mix = least(L) - before
-    state.gap[()] = gap + max(mean_loss(w, losses) - mix, 0.0)
+    return gap + max(mean_loss(w, losses) - mix, 0.0) if M > 1 else 0.0
+
+
+@find_weights.register(Hedged)
+def _(state, w, factor):
+    hedged_weights(state.losses, state.gap[()], w)
+
+
+@learn_losses.register(Hedged)
+def _(state, w, losses):
+    state.gap[()] = hedged_gap(state.losses, state.gap[()], w, losses)
+
+
+# Hedge.
+
+
+@find_weights.register(Weighed)
+def _(state, w, factor):
+    low = least(state.losses)
+    for i in range(w.shape[0]):
+        w[i] = low - state.losses[i]
+    normalise(w)
+
+
+@learn_losses.register(Weighed)
+def _(state, w, losses):
+    for i in range(w.shape[0]):
+        state.losses[i] += losses[i]
 
 
 # Squint.

@@ -1,0 +1,130 @@
+"""What learners share that keep a covariance of their weights beside them: second-order Perceptron, AROW, SCW.
+
+    W <- W + c (Sz)',  S <- S - b (Sz)(Sz)'
+
+with c a number an output, and b. One S serves all outputs, as ridge has one matrix: with several classes a row's margin
+is that to the best other class, two outputs move, and the variance of their margin is 2 z'Sz. z is divided by
+sqrt(n_components), which S carries: it is smaller by that factor."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..engine import Common, Shape, common
+from ..kernels import Need
+from ..numerics.compile import inlined
+from ..numerics.confidence import first_covariance, learn_spread, of_precision, precision, spread_of
+from ..numerics.lifts import Lift
+from ..parameters import one_of, whole
+from ..tasks import BINARY, MULTICLASS
+from ._features import FeatureAlgorithm, FeatureState
+from .fogd import LIFTS, NEEDS
+
+FULL, DIAGONAL = "full", "diagonal"
+
+
+class ConfidentState(NamedTuple):
+    map: Any
+    weights: np.ndarray  # (K, length of z)
+    t: np.ndarray  # rounds so far, 0-d
+    covariance: Any
+
+
+class ConfidentScratch(NamedTuple):
+    common: Common
+    lifted: Any
+    z: np.ndarray  # (length of z,) in float64
+    u: np.ndarray  # (length of z,) Sz
+    c: np.ndarray  # (K,)
+
+
+@dataclass
+class Confident(FeatureAlgorithm):
+    """n_components, map: as of FOGD, "plain" or "structured".
+    covariance: "full", or "diagonal": of each weight alone.
+    """
+
+    n_components: int = 200
+    map: str = "plain"
+    covariance: str = FULL
+
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS)
+    bounded: ClassVar[bool] = True
+    exempt: ClassVar[dict[str, str]] = {
+        "weight_scales_the_step": "a weight scales what a row tells",
+    }
+
+    def check(self) -> None:
+        one_of(tuple(LIFTS), map=self.map)
+        super().check()
+        whole(1, n_components=self.n_components)
+        one_of((FULL, DIAGONAL), covariance=self.covariance)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return NEEDS[self.map]
+
+    @property
+    def lift(self) -> Lift:
+        return LIFTS[self.map](self.kernel, self.n_components)
+
+    @property
+    def first_variance(self) -> float:
+        """Of a weight before any row, z divided."""
+        raise NotImplementedError
+
+    def init(self, shape: Shape) -> ConfidentState:
+        lifting: FeatureState = super().init(shape)
+        return ConfidentState(*lifting, self.no_knowledge(lifting.weights.shape[1]))
+
+    def no_knowledge(self, length: int) -> Any:
+        """The covariance before any row."""
+        return first_covariance(length, self.first_variance / self.n_components, full=self.covariance == FULL)
+
+    def scratch(self, state: ConfidentState, shape: Shape) -> ConfidentScratch:
+        length = self.lift.length(shape.width)
+        shared = common(shape.width, shape.n_outputs, shape.dtype, length)
+        lifted = self.lift.lifted(state.map, shared.chunk)
+        return ConfidentScratch(shared, lifted, np.zeros(length), np.zeros(length), np.zeros(shape.n_outputs))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ConfidentState:
+        state: ConfidentState = super().restore(arrays, shape)
+        told = precision(state.covariance)
+        if not (np.isfinite(told).all() and (np.diag(told) if told.ndim == 2 else told).min() > 0):
+            raise ValueError("its covariance is none")
+        return state
+
+    def merge(
+        self,
+        record: Any,
+        state: ConfidentState,
+        other: ConfidentState,
+        weight: float,
+        since: ConfidentState | None = None,
+    ) -> ConfidentState:
+        """The mean of both functions; what rows told of directions adds up."""
+        both: ConfidentState = super().merge(record, state, other, weight, since)
+        before = self.no_knowledge(state.weights.shape[1]) if since is None else since.covariance
+        told = [precision(S) for S in (state.covariance, other.covariance, before)]
+        return both._replace(covariance=of_precision(told[0] + told[1] - told[2]))
+
+
+@inlined
+def spread_of_row(state, scratch, place):
+    """z'Sz of the row at a place of its chunk. Ensures: scratch.u = Sz."""
+    z, own = scratch.z, scratch.lifted.z[place]
+    for j in range(z.shape[0]):
+        z[j] = own[j]
+    return spread_of(state.covariance, z, scratch.u)
+
+
+@inlined
+def learn_confidently(state, scratch, b):
+    """W = W + c u', S = S - b u u', with c and u = Sz in the scratch."""
+    for k in range(scratch.c.shape[0]):
+        c, w, u = scratch.c[k], state.weights[k], scratch.u
+        if c != 0.0:
+            for j in range(w.shape[0]):
+                w[j] += c * u[j]
+    learn_spread(state.covariance, scratch.u, b)

@@ -1,0 +1,274 @@
+"""AdaRaker: Rakers that begin anew after 32, 64, 128, ... rows and one that never does, weighed by how they did lately.
+
+Shen, Chen, Giannakis: Random Feature-based Online Multi-kernel Learning in Environments with Unknown Dynamics (2019),
+Alg. 2, with the intervals of Daniely, Gonen, Shalev-Shwartz: Strongly Adaptive Online Learning (2015).
+
+    f = sum_I h_I f_I / sum_I h_I,  h_I <- h_I exp(-eta_I (l(f_I, y) - l(f, y)) / u),  f_I a Raker since I began
+
+An interval of n rows begins at every multiple of n; there h_I = eta_I = min(1/2, 1 / sqrt(n)), theta_I = 0, and its
+Raker steps by learning_rate * sqrt(shortest / n): short ones follow a change, long ones know more.
+
+Remarks. The paper's intervals have 1, 2, 4, ... rows and no end of lengths, so that time grows as log t. Here there are
+n_levels lengths from `shortest` on (a Raker of two rows says nothing), and the longest begins with the first row and
+never ends: where nothing changes, nothing is lost. The paper's Rakers begin with theta = 0 (begin="zero"); by default
+they begin with that of the longest, as a bound for gradient descent asks only how far it is from where it began. The
+paper's losses are in [0, 1]; here u is the root of the mean square of l(f_I, y) - l(f, y) so far, and what is beyond u
+counts as u, so that losses may have any unit. Kernels are weighed by AdaHedge, as Raker's are by default.
+
+Symbols: P n_kernels, D n_components.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from ..engine import Common, Shape, common, evaluate, step
+from ..engine.state import Limits, tally
+from ..losses import slope, too_long
+from ..numerics.combining import hedged_gap, hedged_weights, mean_said, normalise
+from ..numerics.compile import inlined
+from ..numerics.linear import shrink
+from ..numerics.rows import Sample
+from ..parameters import one_of, whole
+from ..schedules import step_size
+from ..tasks import BINARY, MULTICLASS, REGRESSION
+from ._descent import Descent, DescentRecord, moves
+from ._features import lifted_first
+from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks
+
+LONGEST, ZERO = "longest", "zero"
+
+# The step of the shortest interval; that of one 16 times as long is a quarter of it.
+DEFAULT_RATE = {BINARY: 2.0, MULTICLASS: 2.0, REGRESSION: 1.0}
+
+
+@lifted_first
+class AdaRakerRecord(NamedTuple):
+    lift: Any
+    descent: DescentRecord
+    square: float  # 1 / ||z_p||^2
+    shortest: int
+    anew: int  # whether an interval begins with theta = 0
+
+
+class AdaRakerState(NamedTuple):
+    map: Any
+    weights: np.ndarray  # (L, K, length of z): theta
+    t: np.ndarray  # rounds so far, 0-d
+    losses: np.ndarray  # (L, P) what the kernels lost in the interval
+    gaps: np.ndarray  # (L,) AdaHedge's
+    trust: np.ndarray  # (L,) ln h
+    begun: np.ndarray  # (L,) whether there is an interval
+    unit: np.ndarray  # (2,) sum of squared differences from what the whole lost, and of how many
+
+
+class AdaRakerScratch(NamedTuple):
+    common: Common
+    lifted: Any
+    said: np.ndarray  # (L, P, K)
+    slopes: np.ndarray  # (L, P, K)
+    losses: np.ndarray  # (L, P)
+    w: np.ndarray  # (L, P)
+    f: np.ndarray  # (L, K) what the Rakers say
+    own: np.ndarray  # (L,) what they lose
+    h: np.ndarray  # (L,) how they are weighed
+
+
+@dataclass
+class AdaRaker(Descent, KernelsOnFeatures):
+    """learning_rate: the step of the shortest interval; "auto" is 2 for classification and 1 for regression.
+    n_components: D, how many frequencies are drawn for each kernel; each gives a sine and a cosine.
+    shortest: how many rows the shortest interval has.
+    n_levels: how many lengths there are, each twice the one before; the last has no end.
+    begin: "longest": an interval begins with the weights of the longest one; "zero": with none, as the paper's.
+    """
+
+    n_components: int = 100
+    shortest: int = 32
+    n_levels: int = 8
+    begin: str = LONGEST
+
+    name: ClassVar[str] = "adaraker"
+    paper: ClassVar[str] = "Shen et al. 2019"
+    tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    exempt: ClassVar[dict[str, str]] = {
+        "merge_is_the_weighted_sum": "weights of kernels and intervals are found anew from what both lost",
+        "weight_zero_learns_nothing": "an interval begins anew after so many rows, whatever they weigh",
+    }
+
+    def check(self) -> None:
+        super().check()
+        whole(1, shortest=self.shortest, n_levels=self.n_levels)
+        one_of((LONGEST, ZERO), begin=self.begin)
+        if self.n_levels > 40:
+            raise ValueError(f"n_levels={self.n_levels} must be at most 40: the longest interval has no end anyway.")
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        rate = self.learning_rate
+        settled = super().settle(task, sample)
+        settled.learning_rate = DEFAULT_RATE[task] if rate == "auto" else rate
+        return settled
+
+    def lower(self, task: str, dtype: Any) -> AdaRakerRecord:
+        square, descent = 1.0 / self.n_components, self.descent(task, dtype)
+        anew = int(self.begin == ZERO)
+        return AdaRakerRecord(self.lift.record(dtype), descent, square, int(self.shortest), anew)
+
+    # The state.
+
+    def init(self, shape: Shape) -> AdaRakerState:
+        L, P = self.n_levels, len(self.kernels)
+        map, weights, t = super().init(shape)
+        begun = np.zeros(L, np.int64)
+        begun[-1] = 1
+        trust = np.array([math.log(eta_of(self.shortest, level)) for level in range(L)])
+        weights = np.zeros((L, *weights.shape), weights.dtype)
+        return AdaRakerState(map, weights, t, np.zeros((L, P)), np.zeros(L), trust, begun, np.zeros(2))
+
+    def scratch(self, state: AdaRakerState, shape: Shape) -> AdaRakerScratch:
+        L, P, K, dtype, lift = self.n_levels, len(self.kernels), shape.n_outputs, shape.dtype, self.lift
+        shared = common(shape.width, K, dtype, lift.n_lifted(shape.width))
+        said, slopes, f = np.zeros((L, P, K), dtype), np.zeros((L, P, K), dtype), np.zeros((L, K), dtype)
+        losses, w, own, h = np.zeros((L, P)), np.zeros((L, P)), np.zeros(L), np.zeros(L)
+        lifted = lift.lifted(state.map, shared.chunk)
+        return AdaRakerScratch(shared, lifted, said, slopes, losses, w, f, own, h)
+
+    def grow(self, state: AdaRakerState, shape: Shape) -> AdaRakerState:
+        L, known, length = state.weights.shape
+        weights = np.zeros((L, shape.n_outputs, length), state.weights.dtype)
+        weights[:, :known] = state.weights
+        return state._replace(map=self.lift.grown(state.map, shape), weights=weights)
+
+    def outline(self, shape: Shape) -> dict[str, tuple[int | None, ...]]:
+        length = self.lift.length(shape.width)
+        return {**super().outline(shape), "weights": (self.n_levels, shape.n_outputs, length)}
+
+    def limits(self, state: AdaRakerState) -> Limits:
+        return {**super().limits(state), "begun": (0, 1), "gaps": (0.0, np.inf), "unit": (0.0, np.inf)}
+
+    def attributes(self, state: AdaRakerState) -> dict[str, Any]:
+        """kernel_weights: (L, P) of the kernels, the shortest interval first; level_weights: (L,) of the intervals."""
+        w, h = np.zeros(state.losses.shape), np.zeros(len(state.trust))
+        for level in range(len(w)):
+            hedged_weights(state.losses[level], state.gaps[level], w[level])
+        weigh_levels(state.trust, state.begun, h)
+        return {"kernel_weights": w, "level_weights": h}
+
+    def shown_weights(self, state: AdaRakerState) -> np.ndarray:
+        shown = self.attributes(state)
+        each = shown["level_weights"][:, None] * np.stack([self.stretched(w) for w in shown["kernel_weights"]])
+        return np.asarray(np.einsum("lkj,lj->kj", state.weights, each))
+
+    def merge(
+        self, record: Any, state: AdaRakerState, other: AdaRakerState, weight: float, since: AdaRakerState | None = None
+    ) -> AdaRakerState:
+        """Interval by interval, where both have one; what only one has stays as it is."""
+        self.lift.require_same(state.map, other.map)
+        mine, theirs = ((1.0 - weight) * state.begun, weight * other.begun)
+        total = np.maximum(mine + theirs, 1e-300)
+        a, b = mine / total, theirs / total
+        weights = a[:, None, None] * state.weights + b[:, None, None] * other.weights
+        return state._replace(
+            weights=weights.astype(state.weights.dtype),
+            losses=a[:, None] * state.losses + b[:, None] * other.losses,
+            gaps=a * state.gaps + b * other.gaps,
+            trust=np.where(mine + theirs > 0, a * state.trust + b * other.trust, state.trust),
+            begun=np.maximum(state.begun, other.begun),
+            **tally(state, other, since, "unit", "t"),
+        )
+
+
+@inlined
+def eta_of(shortest, level):
+    """min(1/2, 1 / sqrt(rows)) of an interval of this level."""
+    return min(0.5, 1.0 / math.sqrt(shortest * 2.0**level))
+
+
+@inlined
+def weigh_levels(trust, begun, h):
+    """h = how intervals are weighed; nothing where there is none."""
+    for level in range(h.shape[0]):
+        h[level] = trust[level] if begun[level] == 1 else -1e300
+    normalise(h)
+
+
+@evaluate.register(AdaRakerRecord)
+def _(record, state, scratch, x, scores):
+    for level in range(state.begun.shape[0]):
+        if state.begun[level] == 1:
+            evaluate_blocks(state.weights[level], scratch.lifted.z[x.place], scratch.said[level])
+            hedged_weights(state.losses[level], state.gaps[level], scratch.w[level])
+            mean_said(scratch.w[level], scratch.said[level], scratch.f[level])
+    weigh_levels(state.trust, state.begun, scratch.h)
+    mean_said(scratch.h, scratch.f, scores)
+
+
+@inlined
+def begin(state, record, level):
+    """An interval of this level begins."""
+    state.begun[level] = 1
+    state.trust[level] = math.log(eta_of(record.shortest, level))
+    state.gaps[level] = 0.0
+    for p in range(state.losses.shape[1]):
+        state.losses[level, p] = 0.0
+    last = state.weights[state.weights.shape[0] - 1]
+    for k in range(last.shape[0]):
+        own, longest = state.weights[level, k], last[k]
+        for j in range(own.shape[0]):
+            own[j] = 0 if record.anew == 1 else longest[j]
+
+
+@inlined
+def step_level(record, state, scratch, level, z, eta, weight):
+    """The Raker of an interval learns, by steps that fit its length."""
+    losses, slopes, descent, P = scratch.losses[level], scratch.slopes[level], record.descent, scratch.said.shape[1]
+    length = eta * math.sqrt(0.5**level)
+    if descent.regularization > 0.0:
+        shrink(state.weights[level], 1.0 - length * descent.regularization)
+    for p in range(P):
+        if weight > 0.0 and moves(descent, losses[p], slopes[p]):
+            descend_block(state.weights[level], length * weight * record.square, slopes[p], z, p, P)
+        losses[p] *= weight
+    state.gaps[level] = hedged_gap(state.losses[level], state.gaps[level], scratch.w[level], losses)
+
+
+@inlined
+def mean_difference(state, own):
+    """u, with what the intervals lost more or less than the whole in this row."""
+    several = 0
+    for level in range(own.shape[0]):
+        several += state.begun[level]
+    if several > 1:
+        for level in range(own.shape[0]):
+            state.unit[0] += own[level] * own[level]
+        state.unit[1] += several
+    return math.sqrt(state.unit[0] / state.unit[1]) if state.unit[0] > 0.0 else 0.0
+
+
+@step.register(AdaRakerRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    descent, g, own, L = record.descent, scratch.common.slope, scratch.own, state.begun.shape[0]
+    eta = step_size(descent.schedule, state.t[()] + 1)
+    loss = slope(descent.loss, target, scores, g)
+    for level in range(L):
+        own[level] = 0.0
+        if state.begun[level] == 1:
+            for p in range(scratch.said.shape[1]):
+                one = slope(descent.loss, target, scratch.said[level, p], scratch.slopes[level, p])
+                scratch.losses[level, p] = one
+                if not np.isfinite(one) or too_long(scratch.slopes[level, p], eta * weight):
+                    return np.nan
+            own[level] = weight * (slope(descent.loss, target, scratch.f[level], g) - loss)
+    state.t[()] += 1
+    unit = mean_difference(state, own)
+    for level in range(L):
+        if state.begun[level] == 1:
+            step_level(record, state, scratch, level, scratch.lifted.z[x.place], eta, weight)
+            if unit > 0.0:
+                state.trust[level] -= eta_of(record.shortest, level) * min(max(own[level] / unit, -1.0), 1.0)
+    for level in range(L - 1):
+        if state.t[()] % (record.shortest << level) == 0:
+            begin(state, record, level)
+    return loss

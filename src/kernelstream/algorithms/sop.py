@@ -1,0 +1,70 @@
+"""SOP: the second-order Perceptron on random features, which on a mistake learns along what mistakes have not told yet.
+
+Cesa-Bianchi, Conconi, Gentile: A Second-Order Perceptron Algorithm (2005).
+
+    A = a + sum z z',  v = sum y z over the mistakes;  f(x) = v'A^-1 z(x)
+
+Remarks. The paper puts the row itself into the matrix that it is predicted by: f / (1 + z'A^-1 z), which has the same
+sign, and the same largest of several outputs, whose A is one. So f itself is shown, and a row that is no mistake costs
+2 D numbers an output instead of (2 D)^2. Its dual form keeps every mistake and costs their number squared a row; on
+features it is bounded, and S = A^-1 and W = v'S follow a mistake by rank one: W <- W + (u - f(x)) (Sz)' / (1 + z'Sz), u
+= y, or e_y - e_s for several classes, s the best other one. covariance="diagonal" keeps that of S alone.
+
+Symbols: a regularization, D n_components.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..engine import step
+from ..losses import LossRecord, PerceptronLoss, any_slope, slope
+from ..parameters import positive
+from ._confidence import Confident, learn_confidently, spread_of_row
+from ._features import on_features
+
+
+@on_features
+class SOPRecord(NamedTuple):
+    lift: Any
+    loss: LossRecord
+
+
+@dataclass
+class SOP(Confident):
+    """regularization: a, beside the sums over mistakes; z'z estimates k(x, x)."""
+
+    regularization: float = 1.0
+
+    name: ClassVar[str] = "sop"
+    paper: ClassVar[str] = "Cesa-Bianchi et al. 2005"
+
+    def check(self) -> None:
+        super().check()
+        positive(regularization=self.regularization)
+
+    @property
+    def first_variance(self) -> float:
+        return 1.0 / self.regularization
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("perceptron",)
+
+    def lower(self, task: str, dtype: Any) -> SOPRecord:
+        return SOPRecord(self.lift.record(dtype), PerceptronLoss().lower(task, dtype))
+
+
+@step.register(SOPRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    loss = slope(record.loss, target, scores, g)
+    if not np.isfinite(loss):
+        return loss
+    state.t[()] += 1
+    if weight > 0.0 and any_slope(g):
+        b = 1.0 / (spread_of_row(state, scratch, x.place) + 1.0 / weight)
+        for k in range(g.shape[0]):
+            scratch.c[k] = -b * (np.float64(g[k]) + np.float64(scores[k]))
+        learn_confidently(state, scratch, b)
+    return loss
