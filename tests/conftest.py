@@ -61,6 +61,7 @@ LONG = (
     "test_laws.py::test_law[[]nothing_is_recompiled-auto]",
     "test_laws.py::test_law[[]resumes_bit_for_bit-auto]",
     "test_laws.py::test_law[[]threads_have_no_effect-auto]",
+    "test_laws.py::test_law_in_every_case*",
     "test_laws.py::test_law_with_sums_and_products_of_kernels[[]nogd*",
     "test_laws.py::test_law_with_sums_and_products_of_kernels[[]polk*",
     "test_merge.py::*[[]satimage*",
