@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
+from kernelstream.algorithms import PURPOSES
 from kernelstream.cli.demo import DATA_SETS, LEARNERS, run_demo
 from kernelstream.evaluate.naive import Majority, Mean, NoChange
 from kernelstream.evaluate.naive import naive as naive_models
@@ -518,9 +519,14 @@ def test_progress_is_silent_where_there_is_no_terminal():
 def test_the_table_of_algorithms_is_complete(width):
     table = printed(algorithms_table(described(name) for name in ALGORITHMS), width)
     assert "…" not in table
+    assert all(purpose in table for purpose in PURPOSES)
     for name, kind in ALGORITHMS.items():
         for word in (name, *kind.tasks, *kind.losses(kind.tasks[0])):
             assert word in table
+
+
+def test_every_algorithm_is_for_one_thing():
+    assert sorted(name for names in PURPOSES.values() for name in names) == sorted(ALGORITHMS)
 
 
 def test_numbers_in_words():

@@ -70,6 +70,7 @@ __all__ = [
     "PA",
     "PKAWV",
     "POLK",
+    "PURPOSES",
     "QKLMS",
     "RBP",
     "RRF",
@@ -202,6 +203,26 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
     "density": ("Density", {}),
+}
+
+
+# What each is for, as `kernelstream algorithms` has them.
+PURPOSES: dict[str, tuple[str, ...]] = {
+    "the least error with nothing set": ("auto",),
+    "speed, on random features or on points that become features": ("fogd", "nogd", "rrf", "dualsgd"),
+    "all rows at once, and how sure it is": ("ridge", "krls", "krls-sw", "krls-fb", "krls-t", "pkawv", "pros-n-kons"),
+    "several kernels or learners at once": ("stack", "raker", "adaraker", "ufo-mkl", "omkc"),
+    "classes, with what is known of each direction": ("sop", "arow", "scw"),
+    "a budget of points, where the rest is dropped": (
+        *("budget-perceptron", "rbp", "forgetron", "bogd", "bogd++", "bpa-s", "bsgd-r"),
+    ),
+    "a budget of points, where the rest is projected or merged": (
+        *("projectron", "projectron++", "bpa-p", "bpa-nn", "bsgd-p", "bsgd-m", "npbsgd", "tvm"),
+    ),
+    "as many points as the error or the data ask for": ("polk", "avm"),
+    "adaptive filters": ("klms", "qklms", "knlms", "kapa"),
+    "every point kept: what a budget is measured by": ("perceptron", "ogd", "norma", "pegasos", "pa-1", "pa-2"),
+    "rows without labels": ("density",),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from .. import ALGORITHMS
+from ..algorithms import ALGORITHMS, PURPOSES
 from ..evaluate.settings import described
 from ..report.tables import algorithms_table
 from .options import errors_in_one_line
@@ -16,11 +16,12 @@ from .options import errors_in_one_line
 def algorithms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List the algorithms.
+    """List the algorithms by what they are for.
 
     Their papers, tasks, losses, whether memory is bounded, and their parameters with the defaults.
     """
-    rows = [described(name) for name in ALGORITHMS]
+    grouped = list(dict.fromkeys([*(name for names in PURPOSES.values() for name in names), *ALGORITHMS]))
+    rows = [described(name) for name in grouped]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     else:

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from ..algorithms import ALGORITHMS, make
+from ..algorithms import ALGORITHMS, PURPOSES, make
 from ..engine import Algorithm
 from ..kernels import KERNELS, Kernel
 from ..losses import LOSSES
@@ -165,6 +165,7 @@ def described(name: str) -> dict[str, Any]:
     spec = ALGORITHMS[name]
     return {
         "name": name,
+        "purpose": next((purpose for purpose, names in PURPOSES.items() if name in names), "your own"),
         "paper": spec.paper,
         "tasks": list(spec.tasks),
         "losses": {task: list(spec.losses(task)) for task in spec.tasks},

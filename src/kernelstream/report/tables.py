@@ -13,7 +13,8 @@ from .runs import Run, by_source, metric_names
 
 with needing("rich"):
     from rich import box
-    from rich.table import Table
+    from rich.console import Group
+from rich.table import Table
 
 _RESULT_WIDTH = 28
 _GLUE = "\N{NO-BREAK SPACE}"
@@ -121,21 +122,24 @@ def csv_table(traces: Sequence[Trace]) -> str:
     return text.getvalue()
 
 
-def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Table:
-    """What `settings.described` says of each algorithm; fits into 80 columns."""
-    table = Table(box=box.SIMPLE_HEAD, show_lines=True)
-    table.add_column("algorithm", min_width=17, max_width=17)
-    for name in ("tasks", "losses", "parameters"):
-        table.add_column(name, no_wrap=True)
+def algorithms_table(algorithms: Iterable[dict[str, Any]]) -> Group:
+    """What `settings.described` says of each algorithm, by what they are for; fits into 80 columns."""
+    tables: dict[str, Table] = {}
     for one in algorithms:
+        purpose = one["purpose"]
+        if purpose not in tables:
+            table = tables[purpose] = Table(box=box.SIMPLE_HEAD, show_lines=True, title=purpose, title_justify="left")
+            table.add_column("algorithm", min_width=17, max_width=17)
+            for name, width in (("tasks", 10), ("losses", 19), ("parameters", 0)):
+                table.add_column(name, no_wrap=True, min_width=width)
         losses = dict.fromkeys(loss for names in one["losses"].values() for loss in names)
-        table.add_row(
+        tables[purpose].add_row(
             f"[bold]{one['name']}[/bold]\n{words.shown(one['paper'])}\n{'bounded' if one['bounded'] else 'grows'}",
             "\n".join(one["tasks"]),
             "\n".join(losses),
             "\n".join(words.settings(one["parameters"])),
         )
-    return table
+    return Group(*tables.values())
 
 
 def facts_table(title: str, facts: dict[str, str]) -> Table:
