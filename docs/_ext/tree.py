@@ -30,7 +30,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "serving",
         ],
         "In full": ["usage", "streams", "river", "handing-on"],
-        "Coming from elsewhere": ["coming-from"],
+        "Coming from elsewhere": ["coming-from", "others"],
     },
     "theory/index": {
         "": [

@@ -1,0 +1,142 @@
+"""Which learner? Every learner on every development data set, as it comes: error against time, memory and drift.
+
+    python -m benchmarks.choosing            # runs what is missing, writes docs/choosing.json and docs/choosing.png
+    python -m benchmarks.choosing --anew     # runs everything
+
+Each learner has its defaults, features in units of their deviation so far (`auto` takes them raw), and the first ROWS
+rows of each set in their order; errors are of rows before they were learned. An error is divided by the least that any
+learner has on that set; a learner's number is the geometric mean of these over the sets whose task it does. Times and
+sizes are medians over the sets, sizes those of the model in memory. DRIFTING are streams that change with time.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
+from kernelstream.algorithms import PURPOSES
+from kernelstream.sources import open_source
+from kernelstream.sources.datasets import DATASETS
+
+ROWS = 4000
+SETS = (
+    *("a9a", "abalone", "airlines-nyc2013", "bike", "cod-rna", "covtype", "cpusmall", "dna", "elec2", "german"),
+    *("housing", "kddcup99", "mg", "mnist", "parkinsons", "poker", "satimage", "shuttle", "spambase", "w8a"),
+)
+DRIFTING = ("airlines-nyc2013", "bike", "elec2", "kddcup99")
+WITHOUT_ERRORS = ("density",)  # no label is looked at
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def run(name: str, data: str) -> dict[str, float] | None:
+    """The error, seconds a row and bytes of one run; None where the learner does not do the task."""
+    blocks = [(X, y) for X, y in itertools.islice(open_source(data, block_rows=500), math.ceil(ROWS / 500))]
+    labels = np.concatenate([y for _, y in blocks])
+    kind = DATASETS[data].task
+    task = Regression() if kind == "regression" else (Binary if kind == "binary" else Multiclass)(np.unique(labels))
+    spec = ALGORITHMS[name]
+    if task.name not in spec.tasks:
+        return None
+    scaling = "none" if name == "auto" else "online"
+    learner = Learner(spec, task, seed=0, scaling=scaling, grow_features=True, threads=1)
+    learner.warm_up()
+    wrong, seconds = 0.0, 0.0
+    for X, y in blocks:
+        begun = time.perf_counter()
+        try:
+            shown = learner.predict_learn(X, y)
+        except FloatingPointError:
+            return {"error": math.inf, "seconds": math.nan, "bytes": float(learner.n_bytes)}
+        seconds += time.perf_counter() - begun
+        wrong += float(np.square(shown - y).sum()) if kind == "regression" else float((shown != y).sum())
+    n = len(labels)
+    error = wrong / n / float(labels.var()) if kind == "regression" else wrong / n
+    return {"error": error, "seconds": seconds / n, "bytes": float(learner.n_bytes)}
+
+
+def measured(path: Path, *, anew: bool) -> dict[str, dict[str, Any]]:
+    """By data set, then by learner; kept as it grows."""
+    found: dict[str, dict[str, Any]] = {} if anew or not path.exists() else json.loads(path.read_text())
+    for data in SETS:
+        known = found.setdefault(data, {})
+        for name in ALGORITHMS:
+            if name not in known and name not in WITHOUT_ERRORS:
+                result = run(name, data)
+                known[name] = None if result is None else {k: float(f"{v:.4g}") for k, v in result.items()}
+        path.write_text(json.dumps(found, indent=1) + "\n")
+        print(data, flush=True)
+    return found
+
+
+def summaries(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """By learner: how many times the least error, over all sets and over those that drift; microseconds; bytes."""
+    least = {data: min(one["error"] for one in runs.values() if one) for data, runs in found.items()}
+
+    def ratio(name: str, sets: Any) -> float:
+        # An error of 0 counts as one row of a thousand.
+        pairs = [(found[data][name]["error"], least[data]) for data in sets if found[data].get(name)]
+        ratios = [min(max(mine, 1e-3) / max(best, 1e-3), 100.0) for mine, best in pairs]
+        return math.exp(float(np.mean(np.log(ratios)))) if ratios else math.nan
+
+    shown = {}
+    for name in ALGORITHMS:
+        runs = [runs[name] for runs in found.values() if runs.get(name)]
+        if runs:
+            shown[name] = {
+                "error": ratio(name, found),
+                "drift": ratio(name, DRIFTING),
+                "microseconds": 1e6 * float(np.nanmedian([one["seconds"] for one in runs])),
+                "bytes": float(np.median([one["bytes"] for one in runs])),
+            }
+    return shown
+
+
+def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.style.use(DOCS / "examples" / "kernelstream.mplstyle")
+    figure, axes = plt.subplots(1, 3, figsize=(15.0, 6.4), sharey=False)
+    panels = (
+        ("microseconds", "error", "microseconds a row, one core", "times the least error, all sets"),
+        ("bytes", "error", "bytes of the model", "times the least error, all sets"),
+        ("error", "drift", "times the least error, all sets", "times the least error, streams that drift"),
+    )
+    colours = plt.get_cmap("tab20")
+    for axis, (across, up, below, beside) in zip(axes, panels, strict=True):
+        for k, (purpose, names) in enumerate(PURPOSES.items()):
+            points = [(name, shown[name][across], shown[name][up]) for name in names if name in shown]
+            if not points:
+                continue
+            axis.scatter([p[1] for p in points], [p[2] for p in points], color=colours(k), s=26, label=purpose)
+            for name, x, y in points:
+                axis.annotate(name, (x, y), fontsize=6.5, xytext=(3, 2), textcoords="offset points", color=colours(k))
+        axis.set(xscale="log", yscale="log", xlabel=below, ylabel=beside)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    figure.savefig(path, dpi=110)
+
+
+def table(shown: dict[str, dict[str, float]]) -> str:
+    """The page's: learners by their error."""
+    lines = ["| learner | times the least error | where it drifts | microseconds a row | model |", "| --- " * 5 + "|"]
+    for name, one in sorted(shown.items(), key=lambda pair: pair[1]["error"]):
+        size = f"{one['bytes'] / 1e3:,.0f} kB"
+        lines.append(f"| `{name}` | {one['error']:.2f} | {one['drift']:.2f} | {one['microseconds']:,.1f} | {size} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--anew", action="store_true", help="run everything, whatever is known")
+    shown = summaries(measured(DOCS / "choosing.json", anew=parser.parse_args().anew))
+    draw(shown, DOCS / "choosing.png")
+    print(table(shown))
+
+
+if __name__ == "__main__":
+    main()
