@@ -97,6 +97,11 @@ def test_krls_without_a_budget_keeps_what_is_not_dependent():
     again = few.size
     few.learn(rows[:, :2], rows[:, 0])
     assert few.size == again
+    # Every row is within nu of the span of the points, and every point was further from those before it.
+    points = few.attributes["points"]
+    K, k = (matrix(Gaussian(1.0), points, other) for other in (points, rows[:, :2]))
+    assert (1 - (k * np.linalg.solve(K, k)).sum(axis=0)).max() <= 0.5 + 1e-9
+    assert (np.diag(np.linalg.cholesky(K)) ** 2).min() > 0.5
 
 
 def test_a_full_dictionary_adds_what_rows_tell():

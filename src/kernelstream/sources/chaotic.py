@@ -13,7 +13,7 @@ def mackey_glass(n: int, tau: int, every: int, first: float) -> np.ndarray:
 
     first: x before it begins, long before 0. The right side is linear in x, and what drives it is known tau ahead: from
     step to step x falls by exp(-0.1 / STEPS) and gains an integral, of the cubic through four values of what is
-    integrated.
+    integrated, all on one side of the kink that it has tau after the beginning.
     """
     h = 1.0 / STEPS
     fall, delay = np.exp(-0.1 * h), tau * STEPS
@@ -29,6 +29,12 @@ def mackey_glass(n: int, tau: int, every: int, first: float) -> np.ndarray:
         drive = 0.2 * past / (1.0 + past**10)
         before, at, after, behind = (drive[i : i + length] for i in range(4))
         gain = h / 24.0 * (-(fall**2) * before + 13.0 * fall * at + 13.0 * after - behind / fall)
+        kink = 2 * delay - start  # up to which what drives it is one number
+        if 0 < kink <= length:
+            gain[kink - 1] = 10.0 * (1.0 - fall) * at[kink - 1]
+        if 0 <= kink < length - 2:
+            ahead_of_it = drive[kink + 1 : kink + 5] * fall ** np.arange(1.0, -3.0, -1.0)
+            gain[kink] = h / 24.0 * (ahead_of_it @ (9.0, 19.0, -5.0, 1.0))
         some = falls[:length]
         x[start + 1 : start + 1 + length] = some * (x[start] + np.cumsum(gain / some))
     return np.ascontiguousarray(x[delay + SETTLED * STEPS :: every * STEPS][:n])
