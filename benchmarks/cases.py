@@ -117,7 +117,7 @@ class Case:
             after, left = _remembered(learner), learner.size
             kept = min(size, left)
             changed = int((before.coef[:, :kept] != after.coef[:, :kept]).any(0).sum())
-            changed += int((before.weights != after.weights).any(0).sum())
+            changed += int((before.weights != after.weights).any(-2).sum())  # in any output
             points = before.norms[:kept] != after.norms[:kept]
             moved = changed > 0 or left != size or points.any()
             if self.learner == "norma":  # which shrinks f in every round

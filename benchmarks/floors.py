@@ -137,7 +137,10 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "raker": (LIFTED, BLOCKS),
     "adaraker": (
         LIFTED,
-        Piece("a row: for each interval that has begun a dot for each output; a move: one axpy", level_rounds),
+        Piece(
+            "a row: for each interval that has begun a dot for each output; a move: an axpy on the features that moved",
+            level_rounds,
+        ),
     ),
     "ufo-mkl": (LIFTED, BLOCKS, Piece("a move: the norm of each kernel's features", block_norms)),
     "sop": (LIFTED, LINEAR, CONFIDENCE),

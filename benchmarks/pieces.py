@@ -347,18 +347,18 @@ def block_rounds(case: Case) -> Bare:
 
 
 def level_rounds(case: Case) -> Bare:
-    """Dots for each interval that has begun, and one axpy where something moved."""
+    """Dots for each interval that has begun, and axpys on those of their features that moved."""
     length, dtype, spec = case.finished.size, case.dtype, case.spec
     Z = np.ones((256, length), dtype)
     levels = [aligned(np.zeros((case.n_outputs, length), dtype)) for _ in range(spec.n_levels)]
-    changed, small = np.where(case.course.moved, length, 0), levels[0].dtype.type(1e-20)
+    changed, small = case.course.changed, levels[0].dtype.type(1e-20)
 
     def run() -> None:
         for a in range(0, len(case.y), 256):
             some = changed[a : a + 256]
             begun = 1 + sum(a >= spec.shortest << level for level in range(spec.n_levels - 1))
             for level, weights in enumerate(levels[:begun]):
-                bare.partial_rounds(Z[: len(some)], weights, some if level == 0 else 0 * some, small)
+                bare.partial_rounds(Z[: len(some)], weights, np.clip(some - level * length, 0, length), small)
 
     return run
 

@@ -48,7 +48,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "theory/auto",
         ]
     },
-    "evidence": {"": ["no-tuning", "performance", "reproduction", "reliability", "drift", "scale"]},
+    "evidence": {"": ["no-tuning", "compared", "performance", "reproduction", "reliability", "drift", "scale"]},
     "project": {"": ["project/design", "decisions/README", "project/contributing", "project/changelog"]},
     "decisions/README": {"": ["decisions/[0-9]*"]},
 }
