@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .dualsgd import DualSGD
     from .fogd import FOGD
     from .forgetron import Forgetron
+    from .lasvm import LASVM
     from .nogd import NOGD
     from .norma import NORMA
     from .npbsgd import NPBSGD
@@ -41,6 +42,7 @@ __all__ = [
     "BPA",
     "BSGD",
     "FOGD",
+    "LASVM",
     "NOGD",
     "NORMA",
     "NPBSGD",
@@ -75,6 +77,7 @@ _FILES = {
     "DualSGD": "dualsgd",
     "FOGD": "fogd",
     "Forgetron": "forgetron",
+    "LASVM": "lasvm",
     "NOGD": "nogd",
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
@@ -133,6 +136,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "polk": ("POLK", {}),
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
+    "lasvm": ("LASVM", {}),
 }
 
 
