@@ -18,9 +18,10 @@ it out; here it is not stored, but for the first one of each class (the paper be
 REPROCESS that finds no pair too. There is no finishing pass, as a stream does not end: more `reprocess` steps a row
 bring f nearer to the optimum. The same row again is another example, as in every learner here. The Gram matrix of the
 stored points is kept: a step costs one pass over them. Where classes overlap, support vectors grow with the stream, so
-there is a `budget`, which the paper has not: the point goes that costs the dual least, by the estimate
-alpha_s (g_s - b) + alpha_s^2 K_ss / 2, and its alpha is handed to those that gain most by it. budget=None is the
-paper's. A sample weight multiplies C. Two classes only.
+there is a `budget`, which the paper has not: beyond it a point with alpha_s = 0 goes, else the one of largest
+|g_s - b|, an outlier (but never the last one of a class), and its alpha is handed to those that gain most by it. To let
+go of what costs the dual least keeps the outliers: 38 % instead of 8 % mistakes on 15,000 rows of cod-rna with 400
+points. budget=None is the paper's. A sample weight multiplies C. Two classes only.
 
 Symbols: C aggressiveness, tau tolerance, alpha dual, (A, B) between 0 and side = y C, g gradient, b bias.
 """
@@ -290,13 +291,20 @@ def reprocess(record, state, row):
 
 @inlined
 def drop(state, row):
-    """Let go of the point that costs the dual least; its dual variable goes to others, those first that gain most."""
-    dual, g, b = state.dual, state.gradient, state.bias[()]
-    s, least = 0, math.inf
+    """Let go of a point whose dual variable is 0, or of the one farthest on the wrong side of its margin, whose dual
+    variable goes to others, those first that gain most. The last one of a class stays.
+    """
+    dual, side, g, b = state.dual, state.side, state.gradient, state.bias[()]
+    positive = 0
     for r in range(state.f.size[()]):
-        cost = dual[r] * (g[r] - b) + 0.5 * dual[r] * dual[r] * np.float64(state.gram[r, r])
-        if cost < least:
-            s, least = r, cost
+        positive += side[r] > 0.0
+    s, most = -1, -1.0
+    for r in range(state.f.size[()]):
+        if (positive if side[r] > 0.0 else state.f.size[()] - positive) == 1:
+            continue
+        far = abs(g[r] - b) if dual[r] != 0.0 else math.inf
+        if far > (1.0 + NEAR) * most:  # b is in the middle of two, and rounding is not to choose between them
+            s, most = r, far
     while dual[s] != 0.0:
         i, j = extremes(state, s)
         if dual[s] > 0.0 and i >= 0:

@@ -55,14 +55,14 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
-    """f(x); or the mean, or how far f is above a border, where these are shown."""
+    """f(x); or the mean, or how far f is above a border, or f with a bias, where these are shown."""
     shown = spec.attributes(state)
     scores = expansion_scores(spec.kernel, shown["points"], shown.get("average", shown["coef"]), x)
     if isinstance(spec, DualSGD):
         return scores + evaluated(spec.lift, state.map, state.weights / spec.unit(state), x, width)
     if "rho" in shown and isinstance(as_loss(spec.loss), Novelty):  # type: ignore[attr-defined]
         return scores - shown["rho"]
-    return scores
+    return scores + shown["bias"] if "bias" in shown else scores
 
 
 def expansion_scores(kernel: Kernel, points: np.ndarray, coef: np.ndarray, x: Tensor) -> Tensor:

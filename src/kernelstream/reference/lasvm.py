@@ -60,8 +60,9 @@ def learn(spec, loss, X, y, outputs, seed):
             for s in np.flatnonzero(gone)[::-1]:
                 S, Y, alpha, g = (without(a, s) for a in (S, Y, alpha, g))
         if spec.budget is not None and len(S) > spec.budget:
-            own = np.array([matrix(spec.kernel, s[None], s)[0, 0] for s in S])
-            s = (alpha * (g - b) + alpha**2 * own / 2).argmin()
+            far = np.where(alpha == 0, np.inf, np.abs(g - b))
+            far[(Y[:, None] == Y).sum(axis=1) == 1] = -1  # the last one of a class
+            s = np.flatnonzero(far >= (1 - 1e-12) * far.max())[0]
             while alpha[s] != 0:
                 i, j = extremes(but=s)
                 move(i, s, alpha[s]) if alpha[s] > 0 else move(s, j, -alpha[s])
