@@ -8,7 +8,8 @@ With f = sum_s alpha_s k(x_s, .) and g_s = y_s - f(x_s), the dual is max sum_s a
 
 A pair (i, j) with alpha_i < B_i, alpha_j > A_j and g_i - g_j > tau takes the step
 
-    lambda = min((g_i - g_j) / (K_ii + K_jj - 2 K_ij), B_i - alpha_i, alpha_j - A_j),  alpha_i += lambda,  alpha_j -= lambda
+    lambda = min((g_i - g_j) / (K_ii + K_jj - 2 K_ij), B_i - alpha_i, alpha_j - A_j)
+    alpha_i += lambda,  alpha_j -= lambda
 
 PROCESS pairs a new row with the worst stored one; REPROCESS takes the worst stored pair, then lets go of those with
 alpha_s = 0 that no pair would take, and sets b to the middle of g_i and g_j. What is shown is f + b.
@@ -153,8 +154,8 @@ class LASVM(ExpansionAlgorithm):
     def merge(
         self, record: Any, state: LASVMState, other: LASVMState, weight: float, since: LASVMState | None = None
     ) -> LASVMState:
-        """Dual variables and b are averaged. Beyond the budget f is projected; a box is widened where a dual variable of
-        the projection asks for more, and takes its sign.
+        """Dual variables and b are averaged. Beyond the budget f is projected; a box is widened where a dual variable
+        of the projection asks for more, and takes its sign.
         """
         n, m = int(state.f.size), int(other.f.size)
         joined = expansion.append(state.f, other.f, weight)
@@ -214,7 +215,7 @@ def shift(state, s, change):
 
 @inlined
 def move(state, i, j, most):
-    """A step on the pair (i, j): to the optimum on its line, or of length `most` where that is given, within the box."""
+    """A step on the pair (i, j) within its box: to the optimum on its line, or `most` long where that is not negative."""
     K, g = state.gram, state.gradient
     first, second = K[i], K[j]
     room = min(max(state.side[i], 0.0) - state.dual[i], state.dual[j] - min(state.side[j], 0.0))

@@ -1,4 +1,4 @@
-"""LASVM (Bordes et al. 2005): PROCESS(k), then REPROCESS; dual alpha with A <= alpha <= B, sum alpha = 0, gradient g."""
+"""LASVM (Bordes et al. 2005): PROCESS, then REPROCESS; dual alpha with A <= alpha <= B and sum 0, gradient g."""
 
 import numpy as np
 
