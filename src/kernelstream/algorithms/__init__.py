@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .norma import NORMA
     from .npbsgd import NPBSGD
     from .ogd import OGD
+    from .opauc import OPAUC
     from .pa import PA
     from .pegasos import Pegasos
     from .perceptron import Perceptron
@@ -47,6 +48,7 @@ __all__ = [
     "NORMA",
     "NPBSGD",
     "OGD",
+    "OPAUC",
     "PA",
     "POLK",
     "RBP",
@@ -82,6 +84,7 @@ _FILES = {
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
     "OGD": "ogd",
+    "OPAUC": "opauc",
     "PA": "pa",
     "Pegasos": "pegasos",
     "Perceptron": "perceptron",
@@ -137,6 +140,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
     "lasvm": ("LASVM", {}),
+    "opauc": ("OPAUC", {}),
 }
 
 

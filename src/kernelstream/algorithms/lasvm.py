@@ -215,7 +215,7 @@ def shift(state, s, change):
 
 @inlined
 def move(state, i, j, most):
-    """A step on the pair (i, j) within its box: to the optimum on its line, or `most` long where that is not negative."""
+    """A step on the pair (i, j) within its box: to the optimum on its line, or `most` long unless that is negative."""
     K, g = state.gram, state.gradient
     first, second = K[i], K[j]
     room = min(max(state.side[i], 0.0) - state.dual[i], state.dual[j] - min(state.side[j], 0.0))

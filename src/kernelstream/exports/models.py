@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, RRF, Auto, DualSGD, Ridge, Stack
+from ..algorithms import NOGD, OPAUC, RRF, Auto, DualSGD, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
@@ -51,7 +51,8 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
-    return evaluated(spec.lift, state.map, state.weights, x, width)
+    scores = evaluated(spec.lift, state.map, state.weights, x, width)
+    return scores + float(state.bias) if isinstance(spec, OPAUC) else scores
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
