@@ -231,6 +231,11 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
             ascents,
         ),
     ),
+    "lasvm": (
+        ROW,
+        Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),
+        ONE_PASS,
+    ),
 }
 
 

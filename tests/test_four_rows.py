@@ -73,7 +73,9 @@ def test_rows_shown_before_late_labels_see_every_change(name):
     assert snapshot(late) == snapshot(loop)
 
 
-@pytest.mark.parametrize("name", ["ogd", "rbp", "bogd", "bsgd-r", "bsgd-m", "projectron", "polk", "avm", "tvm"])
+@pytest.mark.parametrize(
+    "name", ["ogd", "rbp", "bogd", "bsgd-r", "bsgd-m", "projectron", "polk", "avm", "tvm", "lasvm"]
+)
 def test_block_size_has_no_effect_on_images(name, data_directory):
     with np.load(data_directory / "mnist" / "mnist.train.npz") as file:
         X, y = file["X"][:240] / 255.0, np.where(file["y"][:240] < 5, -1, 1)

@@ -23,6 +23,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "guide/anomalies",
             "guide/drift",
             "guide/late-labels",
+            "guide/few-labels",
             "guide/sparse-text",
             "guide/images",
             "guide/big-files",

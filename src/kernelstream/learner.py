@@ -611,6 +611,16 @@ class Learner:
         found = self._runner.spec.deviations(self._runner.record, self._runner.state, self._runner.chunks(block))
         return found * (self.inputs.targets.undo(np.ones(shape)) - self.inputs.targets.undo(np.zeros(shape)))
 
+    def spreads(self, X: Any) -> np.ndarray:
+        """How little the rows learned so far say of each row, whatever their labels were, (n,): z'Pz of ridge; infinite
+        before any learning. Requires: a learner of least squares.
+        """
+        block = self._shown(X)
+        if self._runner is None:
+            found = np.full(n_rows(block), np.inf)
+            return found if self.algorithm.models_spreads else self.algorithm.spreads(None, iter(()))
+        return self._runner.spec.spreads(self._runner.state, self._runner.chunks(block))
+
     def intervals(self, X: Any, level: float = 0.9) -> np.ndarray:
         """The ends of an interval that holds the target of each row with a chance of `level`, (n, 2): of any learner,
         however wrong its model is and however the stream drifts, by the residuals of the rows so far

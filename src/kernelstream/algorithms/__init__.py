@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from .klms import KLMS
     from .krls import KRLS
     from .krls_tracker import KRLSTracker
+    from .lasvm import LASVM
     from .nogd import NOGD
     from .norma import NORMA
     from .npbsgd import NPBSGD
     from .ogd import OGD
     from .omkc import OMKC
+    from .opauc import OPAUC
     from .pa import PA
     from .pegasos import Pegasos
     from .perceptron import Perceptron
@@ -62,11 +64,13 @@ __all__ = [
     "KAPA",
     "KLMS",
     "KRLS",
+    "LASVM",
     "NOGD",
     "NORMA",
     "NPBSGD",
     "OGD",
     "OMKC",
+    "OPAUC",
     "PA",
     "PKAWV",
     "POLK",
@@ -120,11 +124,13 @@ _FILES = {
     "KLMS": "klms",
     "QKLMS": "qklms",
     "KAPA": "kapa",
+    "LASVM": "lasvm",
     "NOGD": "nogd",
     "NORMA": "norma",
     "NPBSGD": "npbsgd",
     "OGD": "ogd",
     "OMKC": "omkc",
+    "OPAUC": "opauc",
     "PA": "pa",
     "Pegasos": "pegasos",
     "Perceptron": "perceptron",
@@ -203,6 +209,8 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
     "density": ("Density", {}),
+    "opauc": ("OPAUC", {}),
+    "lasvm": ("LASVM", {}),
 }
 
 
@@ -213,13 +221,14 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "all rows at once, and how sure it is": ("ridge", "krls", "krls-sw", "krls-fb", "krls-t", "pkawv", "pros-n-kons"),
     "several kernels or learners at once": ("stack", "raker", "adaraker", "ufo-mkl", "omkc"),
     "classes, with what is known of each direction": ("sop", "arow", "scw"),
+    "a rare class before the others": ("opauc",),
     "a budget of points, where the rest is dropped": (
         *("budget-perceptron", "rbp", "forgetron", "bogd", "bogd++", "bpa-s", "bsgd-r"),
     ),
     "a budget of points, where the rest is projected or merged": (
         *("projectron", "projectron++", "bpa-p", "bpa-nn", "bsgd-p", "bsgd-m", "npbsgd", "tvm"),
     ),
-    "as many points as the error or the data ask for": ("polk", "avm"),
+    "as many points as the error or the data ask for": ("polk", "avm", "lasvm"),
     "adaptive filters": ("klms", "qklms", "knlms", "kapa"),
     "every point kept: what a budget is measured by": ("perceptron", "ogd", "norma", "pegasos", "pa-1", "pa-2"),
     "rows without labels": ("density",),

@@ -134,6 +134,7 @@ class Ridge(FeatureAlgorithm):
     bounded: ClassVar[bool] = True
     models_probabilities: ClassVar[bool] = True
     models_deviations: ClassVar[bool] = True
+    models_spreads: ClassVar[bool] = True
 
     @property
     def exempt(self) -> dict[str, str]:  # type: ignore[override]
@@ -349,6 +350,10 @@ class Ridge(FeatureAlgorithm):
         """sqrt(noise (1 + z'Pz))."""
         seen = self.seen(state, chunks)
         return np.sqrt(seen.noise * (1.0 + seen.spreads[:, None]))
+
+    def spreads(self, state: RidgeState, chunks: Iterator[Chunk]) -> np.ndarray:
+        """z'Pz."""
+        return self.seen(state, chunks).spreads
 
     def left_out(
         self, record: Any, state: RidgeState, chunks: Iterator[Chunk], targets: np.ndarray, weights: np.ndarray

@@ -89,6 +89,7 @@ class Algorithm(Parameters):
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
     models_probabilities: ClassVar[bool] = False  # whatever its loss, by `probabilities`
     models_deviations: ClassVar[bool] = False  # by `deviations`
+    models_spreads: ClassVar[bool] = False  # by `spreads`
     remembers: ClassVar[bool] = False  # something of rows that are shown before their labels come, by `remember`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
     shorter_steps: ClassVar[str] = "lower learning_rate"  # what helps against divergence
@@ -250,6 +251,12 @@ class Algorithm(Parameters):
         raise ValueError(
             f"{self.name} does not say how sure it is of a single value. Auto, ridge and krls-t do: "
             'OnlineKernelRegressor("ridge").predict(X, return_std=True). Intervals have all: predict_interval(X).'
+        )
+
+    def spreads(self, state: Any, chunks: Iterator[Chunk]) -> np.ndarray:
+        """(n,): how little the rows so far say of each row, whatever their targets were."""
+        raise ValueError(
+            f'{self.name} does not say how much it knows of a row. Ridge does: Learner("ridge", task).spreads(X).'
         )
 
     def left_out(

@@ -4,10 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .asking import Asking, AtRandom, ByMargin, BySpread
     from .drift import Drift, Watch
     from .run import Checkpoint, Course, Run, Trace, follow, prequential, side_by_side, spaced_rows
 
 __all__ = [
+    "Asking",
+    "AtRandom",
+    "ByMargin",
+    "BySpread",
     "Checkpoint",
     "Course",
     "Drift",
@@ -20,8 +25,11 @@ __all__ = [
     "spaced_rows",
 ]
 
+_FILES = dict.fromkeys(("Asking", "AtRandom", "ByMargin", "BySpread"), "asking")
+_FILES |= dict.fromkeys(("Drift", "Watch"), "drift")
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{'drift' if name in ('Drift', 'Watch') else 'run'}", __name__), name)
+    return getattr(import_module(f".{_FILES.get(name, 'run')}", __name__), name)

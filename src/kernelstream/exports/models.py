@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, OMKC, PKAWV, RRF, Auto, Density, DualSGD, ProsNKons, Ridge, Stack
+from ..algorithms import NOGD, OMKC, OPAUC, PKAWV, RRF, Auto, Density, DualSGD, ProsNKons, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
@@ -58,18 +58,19 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         return (
             evaluated(spec.lift, state.map, state.weights / spec.n_components, x, width) - spec.attributes(state)["rho"]
         )
-    return evaluated(spec.lift, state.map, spec.shown_weights(state), x, width)
+    scores = evaluated(spec.lift, state.map, spec.shown_weights(state), x, width)
+    return scores + float(state.bias) if isinstance(spec, OPAUC) else scores
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
-    """f(x); or the mean, or how far f is above a border, where these are shown."""
+    """f(x); or the mean, or how far f is above a border, or f with a bias, where these are shown."""
     shown = spec.attributes(state)
     scores = expansion_scores(spec.kernel, shown["points"], shown.get("average", shown["coef"]), x)
     if isinstance(spec, DualSGD):
         return scores + evaluated(spec.lift, state.map, state.weights / spec.unit(state), x, width)
     if spec.without_labels:
         return scores - shown["rho"]
-    return scores
+    return scores + shown["bias"] if "bias" in shown else scores
 
 
 def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:

@@ -1,0 +1,339 @@
+"""LASVM: a support vector machine with a bias that is solved while rows come, by steps on pairs of dual variables.
+
+Bordes, Ertekin, Weston, Bottou: Fast Kernel Classifiers with Online and Active Learning (2005), section 3.
+
+With f = sum_s alpha_s k(x_s, .) and g_s = y_s - f(x_s), the dual is max sum_s alpha_s y_s - ||f||^2 / 2 for
+
+    sum_s alpha_s = 0,  A_s <= alpha_s <= B_s,  A_s = min(0, C y_s),  B_s = max(0, C y_s)
+
+A pair (i, j) with alpha_i < B_i, alpha_j > A_j and g_i - g_j > tau takes the step
+
+    lambda = min((g_i - g_j) / (K_ii + K_jj - 2 K_ij), B_i - alpha_i, alpha_j - A_j)
+    alpha_i += lambda,  alpha_j -= lambda
+
+PROCESS pairs a new row with the worst stored one; REPROCESS takes the worst stored pair, then lets go of those with
+alpha_s = 0 that no pair would take, and sets b to the middle of g_i and g_j. What is shown is f + b.
+
+Remarks. The paper's PROCESS stores a row before it knows whether it is in a violating pair, and a later REPROCESS takes
+it out; here it is not stored, but for the first one of each class (the paper begins with some of each). b is set by a
+REPROCESS that finds no pair too. There is no finishing pass, as a stream does not end: more `reprocess` steps a row
+bring f nearer to the optimum. The same row again is another example, as in every learner here. The Gram matrix of the
+stored points is kept: a step costs one pass over them. Where classes overlap, support vectors grow with the stream, so
+there is a `budget`, which the paper has not: beyond it a point with alpha_s = 0 goes, else the one of largest
+|g_s - b|, an outlier (but never the last one of a class), and its alpha is handed to those that gain most by it. To let
+go of what costs the dual least keeps the outliers: 38 % instead of 8 % mistakes on 15,000 rows of cod-rna with 400
+points. budget=None is the paper's. A sample weight multiplies C. Two classes only.
+
+Symbols: C aggressiveness, tau tolerance, alpha dual, (A, B) between 0 and side = y C, g gradient, b bias.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..engine import Common, Shape, common, evaluate, step
+from ..engine.state import ModelFileError, tally
+from ..kernels import KernelRecord
+from ..losses import Hinge, LossRecord, slope, too_long
+from ..numerics import expansion
+from ..numerics.compile import inlined
+from ..numerics.expansion import Expansion, KernelRow, dot
+from ..numerics.gram import gram_matrix
+from ..numerics.neighbours import room_for_gram, write_point
+from ..parameters import at_least, positive, whole
+from ..tasks import BINARY
+from ._expansion import ExpansionAlgorithm, ask_for_room
+
+# The least curvature of a pair, for points that are equal; libsvm's.
+FLATTEST = 1e-12
+# A dual variable so near to an end of its box, relative to the box, is at that end: sums of steps are rounded.
+NEAR = 1e-12
+
+
+class LASVMRecord(NamedTuple):
+    kernel: KernelRecord
+    loss: LossRecord
+    aggressiveness: float
+    tolerance: float
+    reprocess: int
+    grows: int  # 1 when there is no budget
+
+
+class LASVMState(NamedTuple):
+    f: Expansion  # one point more than the budget while a step runs
+    t: np.ndarray  # rounds so far, 0-d
+    dual: np.ndarray  # (capacity,) alpha, in float64
+    side: np.ndarray  # (capacity,) y C times the row's weight: alpha lies between 0 and it
+    gradient: np.ndarray  # (capacity,) g
+    bias: np.ndarray  # b, 0-d
+    gram: np.ndarray  # Gram matrix of the points, in their precision
+
+
+class LASVMScratch(NamedTuple):
+    common: Common
+    row: KernelRow
+
+
+@dataclass
+class LASVM(ExpansionAlgorithm):
+    """budget: the most points that are kept; None keeps every support vector.
+    aggressiveness: C, what an error costs beside the size of f.
+    tolerance: tau, by how much a pair must violate the optimum's conditions to be moved.
+    reprocess: the most REPROCESS steps after each row.
+    """
+
+    budget: int | None = 1000
+    aggressiveness: float = 1.0
+    tolerance: float = 1e-3
+    reprocess: int = 1
+
+    name: ClassVar[str] = "lasvm"
+    paper: ClassVar[str] = "Bordes et al. 2005"
+    tasks: ClassVar[tuple[str, ...]] = (BINARY,)
+    bounded: ClassVar[bool] = True
+    parent: ClassVar[str | None] = "lasvm"
+    exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight bounds its dual variable"}
+    spare: ClassVar[int] = 1
+    shorter_steps: ClassVar[str] = "lower aggressiveness"
+
+    def check(self) -> None:
+        super().check()
+        if self.budget is not None:
+            whole(2, budget=self.budget)
+        whole(1, reprocess=self.reprocess)
+        positive(aggressiveness=self.aggressiveness)
+        at_least(0.0, tolerance=self.tolerance)
+
+    @property
+    def capacity(self) -> int | None:
+        return None if self.budget is None else self.budget + self.spare
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return ("hinge",)
+
+    def lower(self, task: str, dtype: Any) -> LASVMRecord:
+        numbers = float(self.aggressiveness), float(self.tolerance), int(self.reprocess), int(self.budget is None)
+        return LASVMRecord(self.kernel.lower(dtype), Hinge().lower(task, dtype), *numbers)
+
+    def init(self, shape: Shape) -> LASVMState:
+        f, t = super().init(shape)
+        room = self.first_capacity
+        vectors = [np.zeros(room) for _ in range(3)]
+        return LASVMState(f, t, *vectors, np.zeros(()), room_for_gram(room, shape.dtype))
+
+    def with_room(self, state: LASVMState, capacity: int) -> LASVMState:
+        larger: LASVMState = super().with_room(state, capacity)
+        room, n = larger.f.points.shape[1], int(state.f.size)
+        kept = {name: np.zeros(room) for name in ("dual", "side", "gradient")}
+        gram = room_for_gram(room, state.gram.dtype)
+        for name, array in kept.items():
+            array[:n] = getattr(state, name)[:n]
+        gram[:n, :n] = state.gram[:n, :n]
+        return larger._replace(gram=gram, **kept)
+
+    def scratch(self, state: LASVMState, shape: Shape) -> LASVMScratch:
+        shared = common(shape.width, shape.n_outputs, shape.dtype)
+        return LASVMScratch(shared, expansion.kernel_row(state.f))
+
+    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> LASVMState:
+        state: LASVMState = super().restore(arrays, shape)
+        n = int(state.f.size)
+        gram, dual, side = state.gram[:n, :n], state.dual[:n], state.side[:n]
+        if not np.array_equal(gram, gram.T):
+            raise ModelFileError("The file's array gram is not symmetric.")
+        if ((dual < np.minimum(side, 0.0)) | (dual > np.maximum(side, 0.0)) | (side == 0.0)).any():
+            raise ModelFileError("The file's array dual is not between 0 and its array side.")
+        return state
+
+    def attributes(self, state: LASVMState) -> dict[str, Any]:
+        """bias: b, which is added to f."""
+        return {**super().attributes(state), "bias": float(state.bias)}
+
+    def merge(
+        self, record: Any, state: LASVMState, other: LASVMState, weight: float, since: LASVMState | None = None
+    ) -> LASVMState:
+        """Dual variables and b are averaged. Beyond the budget f is projected; a box is widened where a dual variable
+        of the projection asks for more, and takes its sign.
+        """
+        n, m = int(state.f.size), int(other.f.size)
+        joined = expansion.append(state.f, other.f, weight)
+        joined.coef[:, :n] *= 1.0 - weight
+        size, places = int(joined.size), expansion.places_of(state.f, other.f)
+        dual, side = np.zeros(size), np.zeros(size)
+        dual[:n], side[:n] = (1.0 - weight) * state.dual[:n], state.side[:n]
+        np.add.at(dual, places, weight * other.dual[:m])
+        side[places] = np.where(side[places] == 0.0, other.side[:m], side[places])
+        f = self.reduced(joined)
+        k = int(f.size)
+        if k < size:
+            kept = expansion.places_of(joined, f)
+            dual, side = f.coef[0, :k].astype(np.float64), side[kept]
+        side = np.where(dual * side < 0.0, -side, side)
+        side = np.where(np.abs(dual) > np.abs(side), dual, side)
+        b = (1.0 - weight) * state.bias + weight * other.bias
+        merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))
+        merged = self.with_room(merged, f.points.shape[1])._replace(f=f, bias=np.asarray(b))
+        merged.dual[:k], merged.side[:k] = dual, side
+        merged.gram[:k, :k] = gram_matrix(self.kernel, f)
+        merged.gradient[:k] = np.sign(side) - merged.gram[:k, :k].astype(np.float64) @ dual
+        return merged._replace(**tally(state, other, since, "t"))
+
+
+@evaluate.register(LASVMRecord)
+def _(record, state, scratch, x, scores):
+    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
+    scores[0] += state.bias[()]
+
+
+@inlined
+def extremes(state, but):
+    """The pair (i, j) that violates most, without slot `but`; -1 for one that there is not."""
+    dual, side, g = state.dual, state.side, state.gradient
+    i, j, most, least = -1, -1, -math.inf, math.inf
+    for s in range(state.f.size[()]):
+        if s == but:
+            continue
+        if g[s] > most and dual[s] < max(side[s], 0.0):
+            i, most = s, g[s]
+        if g[s] < least and dual[s] > min(side[s], 0.0):
+            j, least = s, g[s]
+    return i, j
+
+
+@inlined
+def shift(state, s, change):
+    """alpha_s += change, within its box."""
+    side = state.side[s]
+    low, high, near = min(side, 0.0), max(side, 0.0), NEAR * abs(side)
+    dual = state.dual[s] + change
+    dual = low if dual < low + near else (high if dual > high - near else dual)
+    state.dual[s] = dual
+    state.f.coef[0, s] = dual
+
+
+@inlined
+def move(state, i, j, most):
+    """A step on the pair (i, j) within its box: to the optimum on its line, or `most` long unless that is negative."""
+    K, g = state.gram, state.gradient
+    first, second = K[i], K[j]
+    room = min(max(state.side[i], 0.0) - state.dual[i], state.dual[j] - min(state.side[j], 0.0))
+    best = most < 0.0
+    if best:
+        curvature = np.float64(first[i]) + np.float64(second[j]) - 2.0 * np.float64(first[j])
+        most = (g[i] - g[j]) / max(curvature, FLATTEST)
+    length = min(most, room)
+    shift(state, i, length)
+    shift(state, j, -length)
+    for s in range(state.f.size[()]):
+        g[s] -= length * (np.float64(first[s]) - np.float64(second[s]))
+    if best and most < room:  # they are equal there, and rounding is not to choose between them
+        g[j] = g[i]
+
+
+@inlined
+def remove(state, s, row):
+    """Let go of point s; the last one takes its slot."""
+    last = state.f.size[()] - 1
+    if s < last:
+        expansion.move(state.f, last, s, row)
+        write_point(state.gram, last, s, state.gram[last], state.gram[last, last])
+        state.dual[s], state.side[s], state.gradient[s] = state.dual[last], state.side[last], state.gradient[last]
+    state.f.size[()] = last
+
+
+@inlined
+def process(record, state, x, target, weight, scratch):
+    """Store x and step with it, where it is in a violating pair or the first one of its class."""
+    f, g, row, slopes = state.f, state.gradient, scratch.row, scratch.common.slope
+    n = f.size[()]
+    i, j = extremes(state, -1)
+    here = target - dot(state.dual[:n], row.values[:n])
+    if i >= 0 and j >= 0:
+        if not (here - g[j] if target > 0.0 else g[i] - here) > record.tolerance:
+            return
+    else:
+        for s in range(n):
+            if state.side[s] * target > 0.0:
+                return
+    own = expansion.own_value(record.kernel, x, row)
+    slopes[0] = 0
+    expansion.add(record.kernel, f, x, 1.0, slopes, row)
+    write_point(state.gram, n, n, row.values, own)
+    state.dual[n], state.side[n], g[n] = 0.0, target * record.aggressiveness * weight, here
+    if target > 0.0:
+        i = n
+    else:
+        j = n
+    if i >= 0 and j >= 0:
+        move(state, i, j, -1.0)
+
+
+@inlined
+def reprocess(record, state, row):
+    """Step on the worst pair and let go of what no pair would take; say whether there was one."""
+    g = state.gradient
+    i, j = extremes(state, -1)
+    if i < 0 or j < 0:
+        return False
+    violating = g[i] - g[j] > record.tolerance
+    if violating:
+        move(state, i, j, -1.0)
+        i, j = extremes(state, -1)
+    most, least = g[i], g[j]
+    state.bias[()] = 0.5 * (most + least)
+    if violating:
+        for s in range(state.f.size[()] - 1, -1, -1):
+            if state.dual[s] == 0.0 and (g[s] >= most if state.side[s] < 0.0 else g[s] <= least):
+                remove(state, s, row)
+    return violating
+
+
+@inlined
+def drop(state, row):
+    """Let go of a point whose dual variable is 0, or of the one farthest on the wrong side of its margin, whose dual
+    variable goes to others, those first that gain most. The last one of a class stays.
+    """
+    dual, side, g, b = state.dual, state.side, state.gradient, state.bias[()]
+    positive = 0
+    for r in range(state.f.size[()]):
+        positive += side[r] > 0.0
+    s, most = -1, -1.0
+    for r in range(state.f.size[()]):
+        if (positive if side[r] > 0.0 else state.f.size[()] - positive) == 1:
+            continue
+        far = abs(g[r] - b) if dual[r] != 0.0 else math.inf
+        if far > (1.0 + NEAR) * most:  # b is in the middle of two, and rounding is not to choose between them
+            s, most = r, far
+    while dual[s] != 0.0:
+        i, j = extremes(state, s)
+        if dual[s] > 0.0 and i >= 0:
+            move(state, i, s, dual[s])
+        elif dual[s] < 0.0 and j >= 0:
+            move(state, s, j, -dual[s])
+        else:  # none can take more: a merge has left a sum that is not 0
+            for r in range(state.f.size[()]):
+                g[r] += dual[s] * np.float64(state.gram[s, r])
+            break
+    remove(state, s, row)
+
+
+@step.register(LASVMRecord)
+def _(record, state, scratch, x, target, weight, scores):
+    g = scratch.common.slope
+    loss = slope(record.loss, target, scores, g)
+    if too_long(g, record.aggressiveness * weight):
+        return np.nan
+    state.t[()] += 1
+    if weight == 0.0:
+        return loss
+    process(record, state, x, np.float64(target), weight, scratch)
+    for _ in range(record.reprocess):
+        if not reprocess(record, state, scratch.row):
+            break
+    if record.grows == 1:
+        ask_for_room(state.f, 1, scratch)
+    elif expansion.full(state.f):
+        drop(state, scratch.row)
+    return loss
