@@ -34,11 +34,16 @@ WITHOUT_ERRORS = ("density",)  # no label is looked at
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def run(name: str, data: str) -> dict[str, float] | None:
+Blocks = list[tuple[Any, np.ndarray]]
+
+
+def first_rows(data: str) -> Blocks:
+    return [(X, y) for X, y in itertools.islice(open_source(data, block_rows=500), math.ceil(ROWS / 500))]
+
+
+def run(name: str, kind: str, blocks: Blocks) -> dict[str, float] | None:
     """The error, seconds a row and bytes of one run; None where the learner does not do the task."""
-    blocks = [(X, y) for X, y in itertools.islice(open_source(data, block_rows=500), math.ceil(ROWS / 500))]
     labels = np.concatenate([y for _, y in blocks])
-    kind = DATASETS[data].task
     task = Regression() if kind == "regression" else (Binary if kind == "binary" else Multiclass)(np.unique(labels))
     spec = ALGORITHMS[name]
     if task.name not in spec.tasks:
@@ -65,10 +70,11 @@ def measured(path: Path, *, anew: bool) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {} if anew or not path.exists() else json.loads(path.read_text())
     for data in SETS:
         known = found.setdefault(data, {})
-        for name in ALGORITHMS:
-            if name not in known and name not in WITHOUT_ERRORS:
-                result = run(name, data)
-                known[name] = None if result is None else {k: float(f"{v:.4g}") for k, v in result.items()}
+        missing = [name for name in ALGORITHMS if name not in known and name not in WITHOUT_ERRORS]
+        blocks = first_rows(data) if missing else []
+        for name in missing:
+            result = run(name, DATASETS[data].task, blocks)
+            known[name] = None if result is None else {k: float(f"{v:.4g}") for k, v in result.items()}
         path.write_text(json.dumps(found, indent=1) + "\n")
         print(data, flush=True)
     return found
