@@ -88,13 +88,6 @@ class Confident(FeatureAlgorithm):
         lifted = self.lift.lifted(state.map, shared.chunk)
         return ConfidentScratch(shared, lifted, np.zeros(length), np.zeros(length), np.zeros(shape.n_outputs))
 
-    def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> ConfidentState:
-        state: ConfidentState = super().restore(arrays, shape)
-        told = precision(state.covariance)
-        if not (np.isfinite(told).all() and (np.diag(told) if told.ndim == 2 else told).min() > 0):
-            raise ValueError("its covariance is none")
-        return state
-
     def merge(
         self,
         record: Any,

@@ -23,7 +23,7 @@ from ..engine.state import Limits, tally
 from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion, rng
 from ..numerics.compile import inlined
-from ..numerics.confidence import Full, first_covariance, of_precision, precision, spread_of
+from ..numerics.confidence import WIDEST, Full, first_covariance, of_precision, precision, spread_of
 from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.gram import cross_matrix, extend_factor, factor, forward, gram_matrix
 from ..numerics.projection import chosen
@@ -86,13 +86,18 @@ class Embedded(ExpansionAlgorithm):
         return self.budget
 
     def embedding(self, dtype: Any) -> EmbeddingRecord:
-        return EmbeddingRecord(self.kernel.lower(dtype), float(self.regularization), float(self.sampling))
+        return EmbeddingRecord(self.kernel.lower(dtype), self.ridge, float(self.sampling))
+
+    @property
+    def ridge(self) -> float:
+        """alpha, no less than what the widest covariance begins with."""
+        return max(float(self.regularization), 1.0 / WIDEST)
 
     # The state.
 
     def init(self, shape: Shape) -> EmbeddedState:
         B, (f, t) = self.budget, super().init(shape._replace(n_outputs=1))
-        S: Any = first_covariance(B, 1.0 / self.regularization, full=True)
+        S: Any = first_covariance(B, 1.0 / self.ridge, full=True)
         weights = np.zeros((shape.n_outputs, B))
         return EmbeddedState(f, t, rng.generator(shape.seed), factor(B), factor(B), np.zeros(B), weights, S)
 
@@ -119,7 +124,6 @@ class Embedded(ExpansionAlgorithm):
         n = int(state.f.size)
         if not all((np.diag(R)[:n] > 0).all() for R in (state.factor, state.drawn)):
             raise ValueError("its factors are not those of its points")
-        precision(state.covariance)
         return state
 
     def attributes(self, state: EmbeddedState) -> dict[str, Any]:
@@ -149,14 +153,14 @@ class Embedded(ExpansionAlgorithm):
         self, record: Any, state: EmbeddedState, other: EmbeddedState, weight: float, since: EmbeddedState | None = None
     ) -> EmbeddedState:
         f, roots, R, drawn = self.joined(state, other, weight)
-        A, n = np.full(self.budget, float(self.regularization)) * np.eye(self.budget), int(f.size)
+        A, n = np.full(self.budget, self.ridge) * np.eye(self.budget), int(f.size)
         told, means = [], []
         for one, sign in ((state, 1.0), (other, 1.0), (since, -1.0)):
             if one is not None:
                 M, m = self.coordinates(one, f, R), int(one.f.size)
-                own = precision(one.covariance)[:m, :m] - self.regularization * np.eye(m)
+                own = precision(one.covariance)[:m, :m] - self.ridge * np.eye(m)
                 A[:n, :n] += sign * M.T @ own @ M
-                told.append(sign * (one.weights[:, :m] @ (own + self.regularization * np.eye(m))) @ M)
+                told.append(sign * (one.weights[:, :m] @ (own + self.ridge * np.eye(m))) @ M)
                 means.append(one.weights[:, :m] @ M)
         weights = np.zeros_like(state.weights)
         weights[:, :n] = self.weighed(A[:n, :n], told, means, weight)
@@ -190,7 +194,7 @@ class Embedded(ExpansionAlgorithm):
                 extend_factor(R, n, half, left)
                 scaled = roots[:n] * gram[kept, i] * known[i]
                 square = forward(drawn, n, scaled, half)
-                extend_factor(drawn, n, half, self.regularization + known[i] ** 2 * gram[i, i] - square)
+                extend_factor(drawn, n, half, self.ridge + known[i] ** 2 * gram[i, i] - square)
                 roots[n] = known[i]
                 kept = np.append(kept, i)
         return expansion.taken(both, kept, B), roots, R, drawn

@@ -31,6 +31,7 @@ from ._embedding import Embedded, EmbeddingRecord, draw_point, embed, say_embedd
 
 LOSSES = {BINARY: ("squared-hinge", "logistic"), REGRESSION: ("squared",)}
 WHOLE, MATRIX = "whole", "matrix"
+LEAST = 1e-12  # z'Sz that rounding leaves: there is nothing to project along
 
 
 class ProsNKonsRecord(NamedTuple):
@@ -123,7 +124,7 @@ def _(record, state, scratch, x, target, weight, scores):
     over = scratch.y[0] - min(max(scratch.y[0], -record.reach), record.reach)
     if over != 0.0:
         v = spread_embedded(state, scratch, n)
-        for j in range(n):
+        for j in range(n if v > LEAST else 0):
             w[j] -= over / v * u[j]
     if draw_point(record.embedding, state, scratch, x):
         n += 1

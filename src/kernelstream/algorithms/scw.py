@@ -32,6 +32,8 @@ from ..parameters import one_of, positive
 from ._confidence import Confident, learn_confidently, spread_of_row
 from ._features import on_features
 
+LONGEST = 1e15  # what a step may change a score by
+
 
 @on_features
 class SCWRecord(NamedTuple):
@@ -93,23 +95,25 @@ def step_length(record, m, v, C):
 
 @step.register(SCWRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g, phi = scratch.common.slope, record.phi
+    g, c, phi = scratch.common.slope, scratch.c, record.phi
     m = -slope(record.margin, target, scores, g)
     if not np.isfinite(m):
         return np.nan
-    state.t[()] += 1
-    outputs = 0.0
+    outputs, loss = 0.0, 0.0
     for k in range(g.shape[0]):
         outputs += np.float64(g[k]) * np.float64(g[k])
-    if not any_slope(g) or m >= phi * math.sqrt(outputs * record.most):
-        return 0.0
-    own = spread_of_row(state, scratch, x.place)
-    v = outputs * own
-    loss = max(0.0, phi * math.sqrt(v) - m)
-    if loss > 0.0 and v > 0.0 and weight > 0.0:
-        alpha = step_length(record, m, v, record.aggressiveness * weight)
-        root = 0.5 * (math.sqrt(alpha * alpha * v * v * phi * phi + 4.0 * v) - alpha * v * phi)
-        for k in range(g.shape[0]):
-            scratch.c[k] = -alpha * np.float64(g[k])
-        learn_confidently(state, scratch, alpha * phi / (root + own * alpha * phi))
+    if any_slope(g) and m < phi * math.sqrt(outputs * record.most):
+        own = spread_of_row(state, scratch, x.place)
+        v = outputs * own
+        loss = max(0.0, phi * math.sqrt(v) - m)
+        if loss > 0.0 and v > 0.0 and weight > 0.0:
+            alpha = step_length(record, m, v, record.aggressiveness * weight)
+            root = 0.5 * (math.sqrt(alpha * alpha * v * v * phi * phi + 4.0 * v) - alpha * v * phi)
+            b = alpha * phi / (root + own * alpha * phi)
+            if not (np.isfinite(b) and alpha * own <= LONGEST):
+                return np.nan
+            for k in range(g.shape[0]):
+                c[k] = -alpha * np.float64(g[k])
+            learn_confidently(state, scratch, b)
+    state.t[()] += 1
     return loss

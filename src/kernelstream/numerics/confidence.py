@@ -10,6 +10,9 @@ import numpy as np
 
 from .compile import by_record, compiled, reduction
 
+# The largest variance that a direction begins with: beyond, float64 has no digits left for what rows tell of others.
+WIDEST = 1e6
+
 
 class Full(NamedTuple):
     S: np.ndarray  # (D, D), its lower triangle
@@ -20,7 +23,7 @@ class Diagonal(NamedTuple):
 
 
 def first_covariance(length: int, variance: float, *, full: bool) -> Full | Diagonal:
-    diagonal = np.full(length, float(variance))
+    diagonal = np.full(length, min(float(variance), WIDEST))
     return Full(np.diag(diagonal)) if full else Diagonal(diagonal)
 
 
