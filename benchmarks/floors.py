@@ -17,6 +17,7 @@ from .pieces import (
     ascents,
     coef_axpys,
     columns,
+    covariances,
     downdates,
     every_row,
     fourier,
@@ -159,6 +160,10 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         ROW,
         Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),
         ONE_PASS,
+    ),
+    "opauc": (
+        Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
+        Piece("a row: a product with one covariance, an outer product added to the other (BLAS)", covariances),
     ),
 }
 

@@ -2,8 +2,8 @@
 What few labels cost
 ====================
 
-Digits, odd or even (scikit-learn's). A label costs somebody's time, so the learner asks for some only: where it is unsure, or as
-many at random. Errors are counted over all rows.
+Digits, odd or even (scikit-learn's). A label costs somebody's time, so the learner asks for some only: where it is
+unsure, or as many at random. Errors are counted over all rows.
 """
 
 import matplotlib.pyplot as plt

@@ -1,5 +1,5 @@
-"""OPAUC (Gao et al. 2013) on random Fourier features: a gradient step on the mean squared loss of a row's pairs with the
-other class, of which the mean c and the covariance S are kept; a threshold halfway between the classes.
+"""OPAUC (Gao et al. 2013) on random Fourier features: a gradient step on the mean squared loss of a row's pairs with
+the other class, of which the mean c and the covariance S are kept; a threshold halfway between the classes.
 """
 
 import numpy as np
