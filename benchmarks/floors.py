@@ -236,6 +236,10 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),
         ONE_PASS,
     ),
+    "opauc": (
+        Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
+        Piece("a row: a product with one covariance, an outer product added to the other (BLAS)", covariances),
+    ),
 }
 
 

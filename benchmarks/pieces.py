@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsymv, dsyr
+from scipy.linalg.blas import dger, dsymv, dsyr
 from scipy.stats import norm
 
 from kernelstream.numerics.blas import add_products
@@ -498,5 +498,18 @@ def nystrom(case: Case) -> Bare:
             m = min(256, n - a)
             bare.products(K[:m], map, Z[:m])
             bare.linear_rounds(Z[:m], weights, case.course.moved[a : a + m], weights.dtype.type(1e-20))
+
+    return run
+
+
+def covariances(case: Case) -> Bare:
+    """For each row a product with the covariance of one class, and an outer product added to that of the other."""
+    n, rows = 2 * case.spec.n_components, len(case.y)
+    scatter, w, found = (aligned(np.zeros(shape)) for shape in ((n, n), n, n))
+
+    def run() -> None:
+        for _ in range(rows):
+            np.dot(scatter, w, out=found)
+            dger(1.0, w, w, a=scatter.T, overwrite_a=1)
 
     return run

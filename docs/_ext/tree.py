@@ -24,6 +24,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "guide/drift",
             "guide/late-labels",
             "guide/few-labels",
+            "guide/imbalance",
             "guide/sparse-text",
             "guide/images",
             "guide/big-files",

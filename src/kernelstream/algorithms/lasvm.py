@@ -120,18 +120,17 @@ class LASVM(ExpansionAlgorithm):
     def init(self, shape: Shape) -> LASVMState:
         f, t = super().init(shape)
         room = self.first_capacity
-        vectors = [np.zeros(room) for _ in range(3)]
-        return LASVMState(f, t, *vectors, np.zeros(()), room_for_gram(room, shape.dtype))
+        dual, side, gradient = (np.zeros(room) for _ in range(3))
+        return LASVMState(f, t, dual, side, gradient, np.zeros(()), room_for_gram(room, shape.dtype))
 
     def with_room(self, state: LASVMState, capacity: int) -> LASVMState:
         larger: LASVMState = super().with_room(state, capacity)
         room, n = larger.f.points.shape[1], int(state.f.size)
-        kept = {name: np.zeros(room) for name in ("dual", "side", "gradient")}
+        dual, side, gradient = (np.zeros(room) for _ in range(3))
         gram = room_for_gram(room, state.gram.dtype)
-        for name, array in kept.items():
-            array[:n] = getattr(state, name)[:n]
+        dual[:n], side[:n], gradient[:n] = state.dual[:n], state.side[:n], state.gradient[:n]
         gram[:n, :n] = state.gram[:n, :n]
-        return larger._replace(gram=gram, **kept)
+        return larger._replace(dual=dual, side=side, gradient=gradient, gram=gram)
 
     def scratch(self, state: LASVMState, shape: Shape) -> LASVMScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
