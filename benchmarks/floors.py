@@ -21,6 +21,7 @@ from .pieces import (
     coef_axpys,
     columns,
     covariances,
+    covariances_of_classes,
     downdates,
     every_row,
     fourier,
@@ -238,7 +239,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     ),
     "opauc": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
-        Piece("a row: a product with one covariance, an outer product added to the other (BLAS)", covariances),
+        Piece("a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes),
     ),
 }
 

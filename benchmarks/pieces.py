@@ -502,7 +502,7 @@ def nystrom(case: Case) -> Bare:
     return run
 
 
-def covariances(case: Case) -> Bare:
+def covariances_of_classes(case: Case) -> Bare:
     """For each row a product with the covariance of one class, and an outer product added to that of the other."""
     n, rows = 2 * case.spec.n_components, len(case.y)
     scatter, w, found = (aligned(np.zeros(shape)) for shape in ((n, n), n, n))
