@@ -31,7 +31,7 @@ from ._embedding import Embedded, EmbeddingRecord, draw_point, embed, say_embedd
 
 LOSSES = {BINARY: ("squared-hinge", "logistic"), REGRESSION: ("squared",)}
 WHOLE, MATRIX = "whole", "matrix"
-LEAST = 1e-12  # z'Sz that rounding leaves: there is nothing to project along
+LEAST = 1e-12  # z'Sz that rounding leaves: there is nothing to move along
 
 
 class ProsNKonsRecord(NamedTuple):
@@ -133,7 +133,8 @@ def _(record, state, scratch, x, target, weight, scores):
     if length != 0.0:
         told = record.curvature * length * length
         v = spread_embedded(state, scratch, n)
-        for j in range(n):
-            w[j] -= length / (1.0 + told * v) * u[j]
-        learn_spread(state.covariance, u[:n], told / (1.0 + told * v))
+        if v > LEAST:
+            for j in range(n):
+                w[j] -= length / (1.0 + told * v) * u[j]
+            learn_spread(state.covariance, u[:n], told / (1.0 + told * v))
     return loss
