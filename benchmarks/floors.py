@@ -239,7 +239,9 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     ),
     "opauc": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
-        Piece("a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes),
+        Piece(
+            "a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes
+        ),
     ),
 }
 
