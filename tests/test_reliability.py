@@ -141,7 +141,7 @@ def test_a_step_that_overflows_is_not_taken(name, task, loss, tmp_path):
     if hasattr(ALGORITHMS[name], "learning_rate"):
         parameters["learning_rate"] = 1e8
     elif hasattr(ALGORITHMS[name], "aggressiveness"):
-        parameters["aggressiveness"] = 1e30 if name != "tvm" else 1e27  # which is at once its first coefficient
+        parameters["aggressiveness"] = 1e30 if name not in ("tvm", "lasvm") else 1e27  # at once their first bound
     if hasattr(ALGORITHMS[name], "regularization"):
         parameters["regularization"] = 0.0 if hasattr(ALGORITHMS[name], "learning_rate") else 1e-30
     kinds = {"binary": Binary([0, 1]), "multiclass": Multiclass(range(3)), "regression": Regression()}

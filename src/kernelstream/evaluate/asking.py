@@ -37,7 +37,7 @@ class ByMargin(Rule):
 
     Examples
     --------
-    >>> from kernelstream import Binary, Learner
+    >>> import numpy as np
     >>> from kernelstream.evaluate import ByMargin
     >>> ByMargin(b=0.1).chance(None, None, np.array([-0.3]), seen=1)
     0.25
@@ -89,6 +89,7 @@ class AtRandom(Rule):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from kernelstream.evaluate import AtRandom
     >>> AtRandom(share=0.05).chance(None, None, np.array([2.0]), seen=1)
     0.05
@@ -129,7 +130,7 @@ class Asking(OwnModel):
     >>> from kernelstream.sources import open_source
     >>> asking = Asking(Learner("rbp", Multiclass(range(10)), scaling="online"), ByMargin(b=1.0))
     >>> trace = prequential(asking, open_source("digits"))
-    >>> trace.last.rows, asking.asked < 900, trace.last.metrics["mistake_rate"] < 0.25
+    >>> trace.last.rows, asking.asked < asking.seen, trace.last.metrics["mistake_rate"] < 0.25
     (1797, True, True)
     """
 
