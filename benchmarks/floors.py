@@ -115,7 +115,6 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "fogd": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy (or two)", fourier),
     ),
-    "density": (Piece("a row: projections (BLAS), sin and cos, a dot and an axpy", fourier),),
     "nogd": (
         Piece(
             "a row: one kernel row, its product with the map (BLAS), a dot for each output; a move: one axpy (or two); "
@@ -232,6 +231,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
             ascents,
         ),
     ),
+    "density": (Piece("a row: projections (BLAS), sin and cos, a dot and an axpy", fourier),),
     "lasvm": (
         ROW,
         Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),

@@ -157,8 +157,11 @@ def _learn_first(learner: "Learner", rows: list[tuple[np.ndarray, np.ndarray, np
     for X, targets, weights in rows:
         learner._make_room(X.shape[1], learner.task)
         assert learner._runner is not None
-        block = learner._known(*to_block(X, learner.dtype))
-        learner._runner.learn(learner._examples(block, targets, weights), learner.threads or DEFAULT_THREADS)
+        start, undo = learner.n_seen, inputs.targets.undo
+        examples = learner._examples(learner._known(*to_block(X, learner.dtype)), targets, weights)
+        learner._runner.learn(examples, learner.threads or DEFAULT_THREADS)
+        if learner._calibration:
+            learner._calibration.learn(undo(examples.scores), undo(targets[:, None])[:, 0], weights, start)
     learner.inputs.merge(inputs)
 
 

@@ -209,8 +209,8 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "avm": ("AVM", {}),
     "tvm": ("TVM", {}),
     "density": ("Density", {}),
-    "opauc": ("OPAUC", {}),
     "lasvm": ("LASVM", {}),
+    "opauc": ("OPAUC", {}),
 }
 
 
