@@ -17,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabet
 from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS, FOGD, Learner, Multiclass, __version__
+from kernelstream.algorithms import PURPOSES
 from kernelstream.cli import app
 from kernelstream.cli.demo import LEARNERS
 from kernelstream.evaluate.run import prequential
@@ -357,9 +358,10 @@ def test_the_algorithms_are_listed():
     answer = call("algorithms")
     assert answer.exit_code == 0
     records = json.loads(call("algorithms", "--json").stdout)
-    assert [record["name"] for record in records] == list(ALGORITHMS)
+    assert [record["name"] for record in records] == [name for names in PURPOSES.values() for name in names]
     for record in records:
-        assert record["name"] in answer.stdout
+        assert record["name"] in answer.stdout and record["purpose"] in answer.stdout
+        assert record["name"] in PURPOSES[record["purpose"]]
         assert record["tasks"] == list(ALGORITHMS[record["name"]].tasks)
         assert "kernel" in record["parameters"]
         assert set(record["losses"]) == set(record["tasks"])

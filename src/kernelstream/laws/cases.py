@@ -144,5 +144,6 @@ def _reference(package: str, *names: str) -> ModuleType | None:
 def reference_loss(case: Case) -> Callable[..., Any]:
     """The loss of a case; parameters of it that are the algorithm's own (epsilon) come from the spec."""
     loss = as_loss(case.loss)
-    own = {f.name: getattr(case.spec, f.name) for f in fields(loss) if hasattr(case.spec, f.name)}
+    parameters = {f.name for f in fields(case.spec)}
+    own = {f.name: getattr(case.spec, f.name) for f in fields(loss) if f.name in parameters}
     return reference_losses.of(replace(loss, **own), case.task)
