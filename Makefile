@@ -15,7 +15,7 @@ docs: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal
 
-# More cases of what `make test` tries, some twenty minutes.
+# More cases of what `make test` tries: every law on every kernel and loss of every learner.
 test-long: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal -m long
 
