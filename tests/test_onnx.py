@@ -16,6 +16,7 @@ from kernelstream import (
     OGD,
     Auto,
     Binary,
+    Density,
     Learner,
     Multiclass,
     OnlineKernelClassifier,
@@ -225,8 +226,11 @@ def test_a_regressor_of_several_targets():
     assert (np.abs(said["value"] - shown) < 1e-5 * np.abs(shown).max(axis=0)).all()
 
 
-def test_a_detector_of_outliers():
-    detector = OnlineKernelOutlier(NORMA(kernel=GAUSSIAN, loss="novelty", budget=20, nu=0.2)).fit(fresh())
+@pytest.mark.parametrize("kind", ["density", "norma"])
+def test_a_detector_of_outliers(kind):
+    rows = NORMA(kernel=GAUSSIAN, loss="novelty", budget=20, nu=0.2)
+    spec = rows if kind == "norma" else Density(kernel=GAUSSIAN, n_components=50, nu=0.2)
+    detector = OnlineKernelOutlier(spec, scaling="none", random_state=0).fit(fresh())
     _, said = said_by(kernelstream.to_onnx(detector), 1.5 * fresh())
     assert said["label"].tolist() == detector.predict(1.5 * fresh().astype(np.float32)).tolist()
     assert set(said["label"].tolist()) == {-1, 1}
