@@ -190,5 +190,5 @@ def test_a_link_that_no_run_could_have_left_is_refused(tmp_path):
 
 
 def test_a_regression_says_why_it_has_none():
-    with pytest.raises(ValueError, match=r"regression has no classes.*deviations.*Binary"):
+    with pytest.raises(ValueError, match=r"regression has no classes.*Intervals.*Binary"):
         Learner("fogd", Regression()).probabilities(np.ones((1, 2)))
