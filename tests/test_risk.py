@@ -253,5 +253,5 @@ def test_scores_are_coef_times_the_kernel_row(name, task):
     shown = learner.attributes
     if "coef" not in shown or name == "dualsgd":
         pytest.skip(f"{name} is not an expansion alone")
-    expected = matrix(Gaussian(0.5), shown["points"], X).T @ shown["coef"]
+    expected = matrix(Gaussian(0.5), shown["points"], X).T @ shown["coef"] + shown.get("bias", 0.0)
     np.testing.assert_allclose(learner.scores(X), expected, rtol=1e-9, atol=1e-9)

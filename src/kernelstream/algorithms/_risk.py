@@ -10,8 +10,8 @@ slopes grow with f (squared loss, squared hinge) or targets have a unit of their
 For the squared hinge t_0 = 1 / lambda (2 / lambda for many classes, whose steps move two outputs), so that no step is
 longer than what takes f(x) to its target. In regression t_0 = 5 / (lambda u): a fifth of the way for the squared loss,
 u = 1 (1/2 where it is r^2: by default f is the same), and a fifth of u where slopes are bounded, u the standard
-deviation of the first targets (over delta, if that is more than 1, for the Huber loss, whose slopes are at most delta).
-There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u by default.
+deviation of the first targets (over delta, if that is more than 1, for the Huber loss, whose slopes are at most delta;
+over the larger slope of the quantile loss). There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u by default.
 
 In float32 a sum of b that has grown to 2^24 takes in no 1 any more, and f would fade as 1 / t. Whenever t has grown by
 2^22 (then by half of what tau is), all b and tau are halved, which is exact: steps become no shorter than 1 / (lambda
@@ -26,7 +26,19 @@ import numpy as np
 
 from ..engine.state import tally
 from ..kernels import KernelRecord
-from ..losses import Huber, Loss, LossRecord, Squared, SquaredHinge, any_slope, as_loss, loss_names, slope, too_long
+from ..losses import (
+    Huber,
+    Loss,
+    LossRecord,
+    Quantile,
+    Squared,
+    SquaredHinge,
+    any_slope,
+    as_loss,
+    loss_names,
+    slope,
+    too_long,
+)
 from ..numerics import expansion
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
@@ -99,6 +111,7 @@ class RegularisedRisk(ExpansionAlgorithm):
         unit = sample.spread if in_the_targets_unit(loss) else 1.0
         unit = max(1.0, unit / loss.delta) if isinstance(loss, Huber) else unit
         unit = unit / loss.curvature if isinstance(loss, Squared) else unit
+        unit = unit / max(loss.level, 1.0 - loss.level) if isinstance(loss, Quantile) else unit
         regularization = REGULARIZATION / unit if self.regularization == "auto" else float(self.regularization)
         start = self.start
         if start == "auto":

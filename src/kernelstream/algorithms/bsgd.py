@@ -10,9 +10,9 @@ Training (2012).
     only)
 
 Remarks. The size of a term is ||a|| over all outputs. LSOKL calls BSGD-R's rule random in one place and oldest in
-another; the original is the smallest, and all three are offered. Where all slopes have one size (absolute and
-epsilon-insensitive loss) no term is the smallest, and the first ones would stay for ever: there "auto" is the oldest.
-A merge partner is a term whose coefficient points
+another; the original is the smallest, and all three are offered. Where slopes have one size, or two (absolute,
+epsilon-insensitive and quantile loss), no term is the smallest, and the first ones would stay for ever: there "auto" is
+the oldest. A merge partner is a term whose coefficient points
 the same way (<a_m, a_n> > 0), as in the paper for one output; when there is none, any term. With several outputs the
 partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined for the chosen pair on ||a_z|| itself.
 The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
@@ -30,7 +30,7 @@ import numpy as np
 from ..engine import Shape, step
 from ..engine.state import Limits, tally
 from ..kernels import POSITIVE_DEFINITE, Need
-from ..losses import Absolute, EpsilonInsensitive, as_loss
+from ..losses import Absolute, EpsilonInsensitive, Quantile, as_loss
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
     first_largest,
@@ -126,7 +126,7 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
         settled = super().settle(task, sample)
         if settled.removal != "auto":
             return settled
-        alike = isinstance(as_loss(settled.loss), Absolute | EpsilonInsensitive)
+        alike = isinstance(as_loss(settled.loss), Absolute | EpsilonInsensitive | Quantile)
         return replace(settled, removal="oldest" if alike else "smallest")
 
     @property

@@ -32,6 +32,14 @@ from ..tasks import BINARY
 from ._features import FeatureAlgorithm, FeatureState
 from .fogd import MAPS, NEEDS
 
+# What the help shows.
+EXAMPLE = """>>> import numpy as np
+>>> from kernelstream import Density, OnlineKernelOutlier
+>>> X = np.random.default_rng(0).normal(size=(1000, 3))
+>>> detector = OnlineKernelOutlier(Density(nu=0.05), random_state=0).fit(X)
+>>> detector.predict([[0.0, 0.0, 0.0], [9.0, 9.0, 9.0]]).tolist()
+[1, -1]"""
+
 WIDER = 10.0  # "scale" over this is the gamma
 
 
@@ -77,6 +85,10 @@ class Density(FeatureAlgorithm):
         "merge_is_the_weighted_sum": "what is shown is how far f is above a border, a quantile",
         "weight_scales_the_step": "f is a mean: one row alone is all of it, whatever it weighs",
     }
+
+    @classmethod
+    def _example(cls) -> str:
+        return EXAMPLE
 
     def check(self) -> None:
         one_of(tuple(MAPS), map=self.map)
