@@ -11,8 +11,8 @@ For the squared hinge t_0 = 1 / lambda (2 / lambda for many classes, whose steps
 longer than what takes f(x) to its target. In regression t_0 = 5 / (lambda u): a fifth of the way for the squared loss,
 u = 1 (1/2 where it is r^2: by default f is the same), and a fifth of u where slopes are bounded, u the standard
 deviation of the first targets (over delta, if that is more than 1, for the Huber loss, whose slopes are at most delta;
-over the larger slope of the quantile loss). There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u by
-default.
+over the larger slope of the quantile loss). There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u
+by default.
 
 In float32 a sum of b that has grown to 2^24 takes in no 1 any more, and f would fade as 1 / t. Whenever t has grown by
 2^22 (then by half of what tau is), all b and tau are halved, which is exact: steps become no shorter than 1 / (lambda
