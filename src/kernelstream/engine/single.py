@@ -1,10 +1,13 @@
 """One dense row at a time through a runner, without what a block costs: the room is made once, the call is direct."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..numerics.compile import compiled, direct
+from ..numerics.compile import INTERPRETED, compiled, direct
+from ..numerics.interrupts import held
 from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
 from ..numerics.tiles import DOT
@@ -21,6 +24,11 @@ def _write(x, values, largest):
         values[j] = x[j]
         bad += not abs(values[j]) <= largest
     return bad == 0
+
+
+def _learn_whole(learn: Callable[..., int], *arguments: Any) -> int:
+    with held():
+        return learn(*arguments)
 
 
 class Single:
@@ -40,6 +48,8 @@ class Single:
         self._block, self._products = block, [one for one in runner.spec.kernels if one.metric == DOT]
         self._safe = 0.0  # rows of kernels of products are safe to learn from up to this square
         self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)
+        if INTERPRETED:  # compiled, no interrupt comes into a step
+            self._learn = functools.partial(_learn_whole, self._learn)
 
     def write(self, x: Any) -> bool:
         """Take a row; False when it is not a plain one that fits, and is for others to look at."""
