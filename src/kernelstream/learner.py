@@ -781,7 +781,7 @@ class Learner:
         else:
             return
         link = self._calibration
-        if link and isinstance(task, Classification):
+        if isinstance(link, Calibration) and isinstance(task, Classification):
             link = link.grown(len(task.classes))
         vars(self).update(_runner=runner, _opening=opening, task=task, _calibration=link)
 

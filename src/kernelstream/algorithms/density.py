@@ -140,6 +140,9 @@ class Density(FeatureAlgorithm):
             raise ModelFileError("The file counts scores of more rows than there were.")
         return state._replace(seen=state.seen._replace(ordered=in_order(state.seen.recent, n)))
 
+    def shown_weights(self, state: DensityState) -> np.ndarray:
+        return np.asarray(state.weights / self.n_components)
+
     def limits(self, state: DensityState) -> Limits:
         most = 1.0 / (1.0 - self.forget) if self.forget < 1.0 else np.inf
         return {**super().limits(state), "total": (0.0, most * 1e16)}

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..engine import Common, Shape, evaluate, lift, step
 from ..engine.state import Limits, tally
-from ..kernels import ISOTROPIC, SHIFT_INVARIANT, Need
+from ..kernels import Need
 from ..losses import too_long
 from ..numerics.compile import inlined
 from ..numerics.expansion import dot
@@ -33,7 +33,7 @@ from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
 from ..parameters import at_least, one_of, positive, whole
 from ..tasks import BINARY
 from ._features import FeatureAlgorithm
-from .fogd import LIFTS
+from .fogd import LIFTS, NEEDS
 
 
 class OPAUCRecord(NamedTuple):
@@ -89,7 +89,7 @@ class OPAUC(FeatureAlgorithm):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return (SHIFT_INVARIANT,) if self.map == "plain" else (SHIFT_INVARIANT, ISOTROPIC)
+        return NEEDS[self.map]
 
     @property
     def lift(self) -> Lift:

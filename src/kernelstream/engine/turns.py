@@ -1,4 +1,4 @@
-"""Who may work on a model: one who changes it, or several who read it; and interrupts that wait until it is whole."""
+"""Who may work on a model: one who changes it, or several who read it."""
 
 import contextlib
 import threading

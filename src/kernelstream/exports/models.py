@@ -7,10 +7,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .. import algorithms
-from ..algorithms import NOGD, OMKC, OPAUC, PKAWV, RRF, Auto, Density, DualSGD, ProsNKons, Ridge, Stack
+from ..algorithms import NOGD, OMKC, PKAWV, RRF, Auto, DualSGD, ProsNKons, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
 from ..algorithms._parts import unlisted
+from ..engine import Algorithm
 from ..kernels import Kernel
 from ..tasks import REGRESSION
 from .auto import auto_scores
@@ -54,23 +55,24 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
     if isinstance(spec, ExpansionAlgorithm):
         return own_expansion_scores(spec, state, x, width)
     assert isinstance(spec, FeatureAlgorithm)
-    if isinstance(spec, Density):
-        return (
-            evaluated(spec.lift, state.map, state.weights / spec.n_components, x, width) - spec.attributes(state)["rho"]
-        )
     scores = evaluated(spec.lift, state.map, spec.shown_weights(state), x, width)
-    return scores + float(state.bias) if isinstance(spec, OPAUC) else scores
+    return shifted(spec, spec.attributes(state), scores)
+
+
+def shifted(spec: Algorithm, shown: dict[str, Any], f: Tensor) -> Tensor:
+    """f with its bias, or how far it is above a border, where these are shown."""
+    if spec.without_labels:
+        return f - shown["rho"]
+    return f + shown["bias"] if "bias" in shown else f
 
 
 def own_expansion_scores(spec: ExpansionAlgorithm, state: Any, x: Tensor, width: int) -> Tensor:
-    """f(x); or the mean, or how far f is above a border, or f with a bias, where these are shown."""
+    """f(x), or the mean where that is shown."""
     shown = spec.attributes(state)
     scores = expansion_scores(spec.kernel, shown["points"], shown.get("average", shown["coef"]), x)
     if isinstance(spec, DualSGD):
         return scores + evaluated(spec.lift, state.map, state.weights / spec.unit(state), x, width)
-    if spec.without_labels:
-        return scores - shown["rho"]
-    return scores + shown["bias"] if "bias" in shown else scores
+    return shifted(spec, shown, scores)
 
 
 def votes(spec: OMKC, state: Any, x: Tensor) -> Tensor:

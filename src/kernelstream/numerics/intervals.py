@@ -70,9 +70,6 @@ class Intervals:
         n, missed = int(self.residuals.n), int(self._residuals.missed[place_of_level(level)].sum())
         return 1.0 - missed / n if n else float("nan")
 
-    def grown(self, n_classes: int) -> "Intervals":
-        return self
-
     def copy(self) -> "Intervals":
         return Intervals(Residuals(*(array.copy() for array in self.residuals)))
 
