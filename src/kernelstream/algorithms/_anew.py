@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine import Shape
+from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
 from ..numerics.parts import Given, learn_again
 from ..numerics.second_order import add_rows, solution
 from ..numerics.settling import (
     FIRST,
+    FIRST_METRIC,
     LAST,
     NEWEST,
     SIZES,
@@ -91,7 +93,12 @@ class Anew:
             P[trending(self.columns, X)] = 0.0
         new.map[...] = U
         new.recent.map[...] = stretched(np.ones(d), forgetting.WIDTH, P, n_varying)
-        self.finding = finding(*new.tables)
+        self.importances = importances_of(metrics, columns)
+        if len(new.boxes.cells):
+            shares = self.importances if N >= FIRST_METRIC else (columns.scale > 0) / max(1, n_varying)
+            new.boxes.edges[...] = boxing.edges_of(state.kept.x[:N])
+            new.boxes.pick[...], new.boxes.offset[...] = boxing.draw_boxes(shares, len(new.boxes.cells), seed)
+        self.finding, self.boxing = finding(*new.tables), boxing.finding(new.boxes)
         self.room = np.zeros((len(new.parts.b), K)), np.zeros(len(new.tables.pick), np.int32)
 
     def learn(self, kept: "Kept", first: int, stop: int) -> Stepwise[None]:
@@ -111,6 +118,11 @@ class Anew:
         Z, plain, root = lifted(projected), lifted(V @ new.recent.map), np.sqrt(share).astype(dtype)[:, None]
         add_rows(new.sums, root * Z, root * heads)
         forgetting.add(new.recent, root * plain, root * Y.astype(dtype))
+        if len(new.boxes.cells):
+            rest = kept.rest[some].astype(np.float64)
+            left = Y - ((rest - self.scale[0]) / self.scale[1] if task == VALUES else rest)
+            codes, error = np.zeros(len(new.boxes.cells), np.int32), np.zeros(len(new.mean))
+            boxing.learn_rows_anew(new.boxes, self.boxing, kept.x[some], left, share, codes, error)
         n = stop - max(first, self.refit)
         if n > 0:
             given, rows = Given(new.weights, new.recent.weights), (Z[-n:], plain[-n:], projected[-n:])
@@ -124,8 +136,6 @@ class Anew:
             forgetting.solve(new.recent, i)
         for mine, theirs in zip(new.kept, old.kept, strict=True):
             mine[: min(t, len(mine))] = theirs[: min(t, len(mine))]
-        T = metrics.metric
-        squares = np.where(self.columns.scale > 0, T**2 if T.ndim == 1 else (T * T).sum(axis=0), 0.0)
         scale = np.array([*self.scale, *old.scale[2:]])
         return new._replace(
             columns=self.columns,
@@ -136,10 +146,17 @@ class Anew:
             scale=scale,
             noise=old.noise * [old.scale[1] / scale[1], 1.0],
             link=old.link,
-            importances=squares / max(squares.sum(), 1e-300),
+            importances=self.importances,
             metrics=metrics,
             shown=old.shown,
         )
+
+
+def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
+    """(d,) how much of the metric each column has; they add up to 1."""
+    T = metrics.metric
+    squares = np.where(columns.scale > 0, T**2 if T.ndim == 1 else (T * T).sum(axis=0), 0.0)
+    return np.asarray(squares / max(squares.sum(), 1e-300))
 
 
 def scale_of(task: int, targets: np.ndarray) -> tuple[float, float]:

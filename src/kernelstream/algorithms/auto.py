@@ -6,6 +6,7 @@
     hinge      for classes: descent of the hinge loss on z, likewise
     averages   of the newest labels, over about 2 rows and 10
     cells      random binning in the learned metric, by least mean squares; from row 8,192 on
+    boxes      random binning of the columns that matter, of what all others leave; from row 64 on
 
 The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
 (`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
@@ -30,7 +31,9 @@ from ..engine import Algorithm, Chunk, Common, Shape, common, evaluate, lift, re
 from ..engine.state import Limits, copied, restored, split, tally
 from ..kernels import ISOTROPIC, Need
 from ..losses import LossRecord, as_loss, slope
+from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
+from ..numerics.boxes import Boxes, find_boxes, learn_boxes, no_boxes, sum_boxes
 from ..numerics.cells import Finding, draw_tables, fewer_cells, find_cells, finding, inverse_steps
 from ..numerics.compile import Pointer, call_for_effect, inlined
 from ..numerics.elementary import sincos
@@ -56,6 +59,7 @@ from ..numerics.second_order import (
 )
 from ..numerics.settling import (
     FIRST,
+    FIRST_BOXES,
     FIRST_WIDTH,
     LAST,
     SIZES,
@@ -79,7 +83,7 @@ if TYPE_CHECKING:
     from ..engine.ahead import Ahead
 
 N_GIVEN = 1 + len(RATES)
-N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 1
+N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 2
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
 STAGED, LATER = 1024, (128, 256)  # from this settling on a map is used a 16th of the rows later, within these
@@ -105,6 +109,7 @@ class Kept(NamedTuple):
     targets: np.ndarray  # (room,)
     weights: np.ndarray  # (room,)
     errors: np.ndarray  # (room,) of a regression, how far off its target a row was shown
+    rest: np.ndarray  # (room, K) what all parts but the boxes said when it was shown
 
 
 class Beside(NamedTuple):
@@ -136,6 +141,7 @@ class AutoState(NamedTuple):
     kept: Kept
     metrics: Metrics
     tables: Tables
+    boxes: Boxes
     shown: Shown
     seed: np.ndarray  # 0-d
 
@@ -151,9 +157,12 @@ class AutoScratch(NamedTuple):
     plain: np.ndarray  # (chunk, L)
     finding: Finding
     codes: np.ndarray  # (chunk, tables) their cells
+    boxing: boxing.Finding
+    boxed: np.ndarray  # (chunk, boxes' tables) their boxes
     e: np.ndarray  # (M, K) what the parts say
     y: np.ndarray  # (heads,) what they are to say
     f: np.ndarray  # (K,) what the stack said
+    left: np.ndarray  # (K,) what is left for the boxes
     w: np.ndarray  # (M,)
     factor: np.ndarray  # (M, M)
 
@@ -217,6 +226,7 @@ class Auto(Algorithm):
         d, over, heads = min(shape.width, WIDEST), built == LAST, max(2, K)
         room = 0 if over else building_row(max(FIRST, 2 * built))
         cells = (size.tables, self.n_cells(K)) if over else (0, 1)
+        boxes = (size.boxes, self.n_places(K)) if built >= FIRST_BOXES else (0, 1)
         return AutoState(
             columns=no_columns(d),
             map=np.zeros((d, D // 2), dtype),
@@ -233,9 +243,10 @@ class Auto(Algorithm):
             noise=np.array([0.0, 1.0]),
             link=first_link(),
             importances=np.zeros(d),
-            kept=Kept(np.zeros((room, d), dtype), *np.zeros((3, room))),
+            kept=no_rows(room, d, K, dtype),
             metrics=no_metrics(d, self.first_width(d), built),
             tables=Tables(*draw_tables(size.tables, size.used[0][1] // 2, shape.seed)),
+            boxes=no_boxes(d, K, dtype, *boxes),
             shown=none_shown(N_PARTS, K, dtype),
             seed=np.array(shape.seed, np.int64),
         )
@@ -243,6 +254,9 @@ class Auto(Algorithm):
     def n_cells(self, n_outputs: int) -> int:
         """Fewer where there are many outputs, so that all of them have room."""
         return max(256, SIZES[self.size].cells >> max(0, (n_outputs - 1).bit_length() - 1))
+
+    def n_places(self, n_outputs: int) -> int:
+        return max(128, SIZES[self.size].places >> max(0, (n_outputs - 1).bit_length() - 1))
 
     def first_width(self, d: int) -> float:
         gamma = getattr(self.kernel, "gamma", "scale")
@@ -256,9 +270,10 @@ class Auto(Algorithm):
         rows = np.zeros((chunk, half), dtype), np.zeros((chunk, 2 * half), dtype)
         plainly = np.zeros((chunk, plain), dtype), np.zeros((chunk, 2 * plain), dtype)
         codes = np.zeros((chunk, len(state.tables.pick)), np.int32)
-        stack = np.zeros((N_PARTS, K)), np.zeros(len(state.weights)), np.zeros(K)
+        boxed = boxing.finding(state.boxes), np.zeros((chunk, len(state.boxes.cells)), np.int32)
+        stack = np.zeros((N_PARTS, K)), np.zeros(len(state.weights)), np.zeros(K), np.zeros(K)
         weights = np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
-        return AutoScratch(shared, *block, *rows, *plainly, finding(*state.tables), codes, *stack, *weights)
+        return AutoScratch(shared, *block, *rows, *plainly, finding(*state.tables), codes, *boxed, *stack, *weights)
 
     def n_stored(self, state: AutoState) -> int:
         return int(state.weights.shape[1])
@@ -291,6 +306,9 @@ class Auto(Algorithm):
         coming = due - t if built < LAST else (PIECE * share_of(t) - t % (PIECE * share_of(t))) // share_of(t)
         if n + coming > PIECE or state.recent.n_waiting + due - t > PIECE:
             raise ValueError("more rows wait than can")
+        cut = state.boxes.pick >= 0
+        if (cut[:, 1:] > cut[:, :-1]).any() or (cut[1:] > cut[:-1]).any():
+            raise ValueError("its boxes are of columns in an order that no run leaves")
         return state
 
     def limits(self, state: AutoState) -> Limits:
@@ -298,6 +316,9 @@ class Auto(Algorithm):
         return {
             "tables.pick": (0, state.map.shape[1] - 1),
             "tables.offset": (0.0, 100.0),
+            "boxes.pick": (-1, len(state.map) - 1),
+            "boxes.offset": (0, boxing.RANKS - 1),
+            "boxes.rows": (0, boxing.FULL),
             "beside.progress": (SOLVED, steps),
             "beside.todo": (IDLE, 0),
             "beside.gradual.failed": (0, 1),
@@ -339,6 +360,7 @@ class Auto(Algorithm):
             recent=state.recent._replace(map=wider(state.recent.map, 0)),
             importances=wider(state.importances, 0),
             kept=state.kept._replace(x=wider(state.kept.x, 1)),
+            boxes=state.boxes._replace(edges=wider(state.boxes.edges, 0)),
             metrics=metrics,
         )
 
@@ -356,6 +378,11 @@ class Auto(Algorithm):
             averages=longer(parts.averages, 1, K, -1.0),
             cells=longer(cells, 2, K),
         )
+        boxes = state.boxes
+        if len(boxes.cells):
+            boxes = boxing.fewer_places(boxes, min(boxes.rows.shape[1], self.n_places(K)))
+        boxes = boxes._replace(cells=longer(boxes.cells, 2, K))
+        kept = state.kept._replace(rest=longer(state.kept.rest, 1, K, -1.0))
         sums, weights = for_outputs(state.sums, K), longer(state.weights, 0, K)
         b = np.concatenate([recent.b, np.repeat(-recent.total[:, None], K - known, axis=1)], axis=1)
         waiting_y = np.hstack([recent.waiting_y, np.repeat(-np.abs(recent.waiting_y[:, :1]), K - known, axis=1)])
@@ -365,7 +392,9 @@ class Auto(Algorithm):
             for i in range(len(RATES)):
                 forgetting.solve(recent, i)
         shown = none_shown(N_PARTS, K, parts.lms.dtype)
-        changed = state._replace(parts=parts, sums=sums, weights=weights, recent=recent, shown=shown)
+        changed = state._replace(
+            parts=parts, sums=sums, weights=weights, recent=recent, kept=kept, boxes=boxes, shown=shown
+        )
         return begun_anew(changed._replace(mean=longer(state.mean, 0, K, -1.0)))
 
     def split(self, state: AutoState, shape: Shape) -> AutoState:
@@ -382,7 +411,8 @@ class Auto(Algorithm):
                 parts=parts,
                 recent=recent,
                 sums=sums._replace(b=b, waiting_y=np.ascontiguousarray(waiting_y.T)),
-                kept=halves.kept._replace(targets=(halves.kept.targets + 1.0) / 2.0),
+                kept=halves.kept._replace(targets=(halves.kept.targets + 1.0) / 2.0, rest=2 * halves.kept.rest),
+                boxes=halves.boxes._replace(cells=2 * halves.boxes.cells),
                 shown=none_shown(N_PARTS, 2, parts.lms.dtype),
             )
         )
@@ -410,6 +440,9 @@ class Auto(Algorithm):
             sums=joined,
             recent=forgetting.of_both(*recents, once=since is not None),
             parts=Parts(*(mean(*pair) for pair in zip(state.parts, other.parts, strict=True))),
+            boxes=state.boxes._replace(
+                cells=mean(state.boxes.cells, other.boxes.cells), rows=mean(state.boxes.rows, other.boxes.rows)
+            ),
             noise=mean(state.noise, other.noise),
             link=mean(state.link, other.link),
             **tally(state, other, since, "t"),
@@ -563,6 +596,11 @@ def nothing_to_do(length: int, heads: int, dtype: Any, *, over: bool) -> Beside:
     return Beside(handed[0], handed[1], nothing_begun(D, heads), np.array(IDLE), np.array([0, IDLE]))
 
 
+def no_rows(room: int, width: int, n_outputs: int, dtype: Any) -> Kept:
+    targets, weights, errors = np.zeros((3, room))
+    return Kept(np.zeros((room, width), dtype), targets, weights, errors, np.zeros((room, n_outputs), dtype))
+
+
 def require_one_map(state: AutoState, other: AutoState) -> None:
     if not np.array_equal(state.map, other.map):
         raise ValueError(
@@ -606,6 +644,8 @@ def _(record, state, scratch, block, start, stop):
         lo, hi = block.indptr[start + i], block.indptr[start + i + 1]
         row = scratch.values[i * d : (i + 1) * d]
         spread_out(block.indices if block.shared == 1 else block.indices[lo:hi], block.values[lo:hi], row)
+        if state.boxes.cells.shape[0] > 0:
+            find_boxes(state.boxes, scratch.boxing, row, scratch.boxed[i])
         for j in range(d):
             v, heavy = np.float64(row[j]), columns.heavy[j]
             tamed = math.copysign(math.log1p(abs(v) / heavy), v) if heavy > 0.0 else v
@@ -634,6 +674,7 @@ def _(record, state, scratch, x, scores):
             scores[k] = state.mean[k]
         return
     say(record.steps, given, state.parts, scratch.z[x.place], scratch.plain[x.place], scratch.codes[x.place], e)
+    sum_boxes(state.boxes, scratch.boxed[x.place], e[e.shape[0] - 1])
     stack_weights(state.parts.A, state.parts.b, scratch.factor, w)
     for k in range(scores.shape[0]):
         f[k] = 0.0
@@ -676,14 +717,23 @@ def learn_noise(state, z, error, weight):
 def learn_lifted(record, state, scratch, x, y, weight):
     """All parts learn a row that was lifted and evaluated."""
     z, codes, e, f, w = scratch.z[x.place], scratch.codes[x.place], scratch.e, scratch.f, scratch.w
-    parts, given, t, K = state.parts, given_of(state), state.t[()], scratch.e.shape[1]
+    parts, given, t, K, last = state.parts, given_of(state), state.t[()], scratch.e.shape[1], scratch.e.shape[0] - 1
+    left, kept = scratch.left, state.kept
     learn_parts(record.steps, given, parts, z, codes, e, y[:K], weight)
+    for k in range(K):
+        left[k] = y[k] - e[last, k]
     if state.shown.n[()] > 0:
         take_said(state.shown, x, e)
         for k in range(K):
             f[k] = 0.0
             for i in range(w.shape[0]):
                 f[k] += w[i] * e[i, k]
+    for k in range(K):
+        rest = f[k] - w[last] * e[last, k]
+        left[k] -= rest
+        if t < kept.rest.shape[0]:
+            kept.rest[t, k] = state.scale[0] + state.scale[1] * rest if record.task == VALUES else rest
+    learn_boxes(state.boxes, scratch.boxing.steps, scratch.boxed[x.place], left, weight)
     learn_stack(parts.A, parts.b, e, y[:K], weight)
     if record.task == VALUES:
         y[1] = abs(y[0] - f[0])
@@ -717,6 +767,7 @@ def _(record, state, scratch, x, target, weight, scores):
         learn_lifted(record, state, scratch, x, y, weight)
     else:
         for k in range(state.mean.shape[0]):
+            kept.rest[t, k] = state.mean[k]
             state.mean[k] += (y[k] - state.mean[k]) / (t + 1)
     state.t[()] = t + 1
     scratch.common.halt[()] = t + 1 >= state.due[2]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.auto import AutoState
+from ..numerics.boxes import BINS, RANKS, of_table
 from ..numerics.cells import inverse_steps
 from ..numerics.parts import CLIP, HINGE
 from ..numerics.settling import FIRST, Columns
@@ -21,7 +22,8 @@ def auto_scores(state: AutoState, x: Tensor, width: int, *, classes: bool) -> Te
     K, parts = len(state.mean), state.parts
     if state.t < FIRST:
         return x @ np.zeros((width, K)) + state.mean
-    v = standardised(state.columns, folded_up(x, width, len(state.map)))
+    x = folded_up(x, width, len(state.map))
+    v = standardised(state.columns, x)
     projected = v @ state.map
     z, plain = waves(projected), waves(v @ state.recent.map)
     short, shorter = (1.0 / math.sqrt(map.shape[1]) for map in (state.map, state.recent.map))  # what waves lack
@@ -33,7 +35,11 @@ def auto_scores(state: AutoState, x: Tensor, width: int, *, classes: bool) -> Te
         f, own = (z @ (short / step * weights).T).cast(np.float64), next(w)
         heard += [own * f.node("Tanh")] if classes else []
     constant = sum(next(w) * average for average in parts.averages)
-    heard += [next(w) * summed_cells(state, projected)] if len(parts.cells) else []
+    of_cells, of_boxes = w
+    if len(parts.cells):
+        heard.append(of_cells * summed(parts.cells, cell_codes(state, projected)))
+    if len(state.boxes.cells):
+        heard.append(of_boxes * summed(state.boxes.cells, box_codes(state, x)))
     total = heard[0] + constant
     for other in heard[1:]:
         total = total + other
@@ -74,26 +80,45 @@ def limited(z: Tensor, weights: np.ndarray, w: float, *, classes: bool) -> Tenso
     return w * (z @ weights.T).cast(np.float64).clip(-CLIP, CLIP)
 
 
-def summed_cells(state: AutoState, projected: Tensor) -> Tensor:
-    """(rows, K) the sum of a row's cells (`numerics.cells`)."""
-    tables, n_cells, K = state.parts.cells.shape
-    code = cell_codes(state, projected, n_cells) + n_cells * np.arange(tables)
-    cells = projected.graph.constant(state.parts.cells.reshape(-1, K).astype(np.float64))
-    return cells.taken(code, 0).sum(1)
+def first_words(x: Tensor, tables: int) -> Tensor:
+    return x.graph.constant(FIRST_WORD * np.arange(tables) + 1)
 
 
-def cell_codes(state: AutoState, projected: Tensor, n_cells: int) -> Tensor:
-    """(rows, tables) the cell of a row in each table; products wrap around."""
+def hashed(code: Tensor, cut: Tensor) -> Tensor:
+    """The hash of what was cut so far and of the next; products wrap around."""
+    code = (cut + NEXT_WORD).node("BitwiseXor", code) * GOLDEN
+    above = code.cast(np.uint64).node("BitShift", np.array(NEXT_BITS, np.uint64), direction="RIGHT")
+    return code.node("BitwiseXor", above.cast(np.int64))
+
+
+def summed(cells: np.ndarray, words: Tensor) -> Tensor:
+    """(rows, K) the sum over tables of what is in a row's places there; words (rows, tables) name these."""
+    tables, places, K = cells.shape
+    code = words.node("BitwiseAnd", words.like(places - 1)) + places * np.arange(tables)
+    return words.graph.constant(cells.reshape(-1, K).astype(np.float64)).taken(code, 0).sum(1)
+
+
+def cell_codes(state: AutoState, projected: Tensor) -> Tensor:
+    """(rows, tables) the hash of a row's cell in each table."""
     pick, offset = state.tables
-    tables = len(pick)
-    inverse = inverse_steps(tables)
-    code = None
+    code = first_words(projected, len(pick))
     for j in range(pick.shape[1]):
-        cut = (projected.taken(pick[:, j], 1).cast(np.float64) + offset[:, j]) * inverse
-        step = cut.node("Floor").cast(np.int64) + NEXT_WORD
-        before = code if code is not None else step.like(FIRST_WORD * np.arange(tables) + 1)
-        code = step.node("BitwiseXor", before) * GOLDEN
-        above = code.cast(np.uint64).node("BitShift", np.array(NEXT_BITS, np.uint64), direction="RIGHT")
-        code = code.node("BitwiseXor", above.cast(np.int64))
-    assert code is not None
-    return code.node("BitwiseAnd", code.like(n_cells - 1))
+        cut = (projected.taken(pick[:, j], 1).cast(np.float64) + offset[:, j]) * inverse_steps(len(pick))
+        code = hashed(code, cut.node("Floor").cast(np.int64))
+    return code
+
+
+def box_codes(state: AutoState, x: Tensor) -> Tensor:
+    """(rows, tables) the hash of a row's box in each table (`numerics.boxes`)."""
+    boxes, tables = state.boxes, len(state.boxes.cells)
+    used = np.unique(np.maximum(boxes.pick, 0))
+    values, edges = x.taken(used, 1).reshape(-1, len(used), 1), boxes.edges[used].astype(x.dtype)
+    above, not_below = (values.node(relation, edges, dtype=np.bool_) for relation in ("Greater", "GreaterOrEqual"))
+    rank = (above.cast(np.int64) + not_below.cast(np.int64)).sum(2)
+    place = np.zeros(len(boxes.edges), np.int64)
+    place[used] = np.arange(len(used))
+    code, bins = first_words(x, tables), of_table(BINS, tables).astype(np.int64)
+    for picked, offset in zip(boxes.pick, boxes.offset.astype(np.int64), strict=True):
+        cut = (rank.taken(place[np.maximum(picked, 0)], 1) * bins + offset) / np.int64(RANKS)
+        code = code.graph.node("Where", picked >= 0, hashed(code, cut), code, dtype=np.int64)
+    return code

@@ -1,7 +1,7 @@
 """Parts of a stack that learn row by row: least mean squares and hinge descent on lifted rows, label averages, cells.
 
 e (M, K) is what all parts say of a row: first those that are given their weights (least squares, and that which
-forgets), then these, in the order of `Parts`.
+forgets), then these, in the order of `Parts`, then the boxes, which learn what is left (`boxes`).
 """
 
 import math
@@ -51,7 +51,7 @@ class Tables(NamedTuple):
 
 def no_parts(n_given: int, length: int, n_outputs: int, dtype: Any, cells: tuple[int, int]) -> Parts:
     """Before any row; `cells` are how many tables of how many there are."""
-    K, n_parts = n_outputs, n_given + len(LMS) + len(HINGE) + len(AVERAGES) + 1
+    K, n_parts = n_outputs, n_given + len(LMS) + len(HINGE) + len(AVERAGES) + 2
     fast = np.zeros((len(LMS), K, length), dtype), np.zeros((len(HINGE), K, length), dtype)
     return Parts(*fast, np.zeros((len(AVERAGES), K)), np.zeros((*cells, K), dtype), *stack_prior(n_parts))
 
@@ -63,9 +63,9 @@ def clipped(steps, score):
 
 @inlined
 def say(steps, given, parts, z, plain, codes, e):
-    """e = what each part says of a row; the hinge learners what they compare, see `squash`."""
+    """e = what each part but the boxes says of a row; the hinge learners what they compare, see `squash`."""
     n_recent, n_lms, n_averages = given.recent.shape[0], steps.lms.shape[0], steps.averages.shape[0]
-    last = e.shape[0] - 1
+    last = e.shape[0] - 2
     for k in range(e.shape[1]):
         e[0, k] = clipped(steps, np.float64(dot(given.ridge[k], z)))
         for q in range(n_recent):
@@ -96,7 +96,7 @@ def add_row(w, amount, z):
 @inlined
 def learn_parts(steps, given, parts, z, codes, e, y, weight):
     """All parts of `Parts` but the stack learn a row. Requires: e as `say` left it; it is squashed."""
-    K, n_lms, last = e.shape[1], steps.lms.shape[0], e.shape[0] - 1
+    K, n_lms, last = e.shape[1], steps.lms.shape[0], e.shape[0] - 2
     first = 1 + given.recent.shape[0]
     step = min(weight, 1.0)
     right = 0

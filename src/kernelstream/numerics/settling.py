@@ -26,7 +26,8 @@ GAINS = 1.02, 0.995, 0.995
 LEAST = 1e-3  # of the mean eigenvalue of M is added to all
 BLOCK = 512  # rows that are lifted together
 DIAGONAL, FULL = 0, 1
-FIRST, FIRST_METRIC, LAST = 8, 256, 8192  # rows at which things are settled: at all, a metric, for the last time
+# Rows at which things are settled: at all, boxes, a metric, for the last time.
+FIRST, FIRST_BOXES, FIRST_METRIC, LAST = 8, 64, 256, 8192
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
@@ -41,12 +42,14 @@ class Size(NamedTuple):
     tables: int
     cells: int  # of a table; a power of two
     recent: int  # features of least squares that forgets
+    boxes: int  # tables of them
+    places: int  # of such a table; a power of two
 
 
 SIZES = {
-    "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12, 64),
-    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 14, 256),
-    "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16, 256),
+    "small": Size(((0, 128),), ((0, 128), (1024, 256)), 16, 1 << 12, 64, 32, 1 << 10),
+    "default": Size(((0, 512), (1024, 256), (4096, 512)), ((0, 512), (1024, 1024)), 64, 1 << 13, 256, 128, 1 << 12),
+    "large": Size(((0, 512),), ((0, 512), (1024, 1024), (8192, 2048)), 64, 1 << 16, 256, 256, 1 << 13),
 }
 
 

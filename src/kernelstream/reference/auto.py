@@ -1,9 +1,12 @@
-"""Auto: a stack of ridges, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..."""
+"""Auto: a stack of ridges, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..., and
+of boxes, which learn what the others leave.
+"""
 
 import math
 
 import numpy as np
 
+from ..numerics.boxes import draw_boxes
 from ..numerics.cells import draw_tables
 from ..numerics.settling import SIZES, directions
 
@@ -26,7 +29,8 @@ class Model:
         self.size = SIZES[spec.size]
         self.D, self.X, self.targets, self.U = self.size.used[0][1], [], [], None
         self.center, self.unit, self.solve_at, self.build_at = 0.0, 1.0, math.inf, math.inf
-        M = 1 + 2 + 2 + 2 + 2 + 1
+        M = 1 + 2 + 2 + 2 + 2 + 1 + 1
+        self.rest, self.boxes = [], None
         self.SA, self.Sb, self.averages = 10.0 * np.eye(M), 10.0 * np.eye(M)[0], np.zeros((2, K))
         self.kinds, self.start = None, None
         self.pick, self.offset = draw_tables(self.size.tables, self.size.used[0][1] // 2, seed)
@@ -40,8 +44,9 @@ class Model:
         v = standardised(x[None], *self.standards)
         self.z, self.plain = self.lift(v)[0], fourier(v, self.P)[0]
         self.e = self.say(self.z, self.plain)
-        w = np.linalg.solve(self.SA, self.Sb)
-        f = w @ self.heard(self.e)
+        self.e[-1] = self.boxes.sum(x) if self.boxes else 0.0
+        self.w = np.linalg.solve(self.SA, self.Sb)
+        f = self.w @ self.heard(self.e)
         if not self.regression:
             return f
         return np.clip(self.center + self.unit * f, min(self.targets), max(self.targets))
@@ -58,7 +63,7 @@ class Model:
         if not self.regression:
             ridges = np.clip(ridges, -2.0, 2.0)
         hinge = self.H @ z if not self.regression else np.zeros((2, self.K))
-        return np.vstack([ridges, self.V @ z, hinge, self.averages, np.zeros(self.K)])
+        return np.vstack([ridges, self.V @ z, hinge, self.averages, np.zeros((2, self.K))])
 
     def heard(self, e):
         e = e.copy()
@@ -67,6 +72,10 @@ class Model:
 
     def learn(self, x, target):
         y = self.outputs(target, self.center, self.unit)
+        rest = self.w[:-1] @ self.heard(self.e)[:-1] if len(self.X) >= 8 else self.show(x)
+        if self.boxes:
+            self.boxes.learn(x, y - rest)
+        self.rest.append(self.center + self.unit * rest)
         self.X.append(x)
         self.targets.append(target)
         t = len(self.X)
@@ -172,6 +181,21 @@ class Model:
             self.learn_fast(z, y, self.say(z, plain))
         self.solve_recent(0)
         self.solve_recent(1)
+        if N >= 64:
+            self.box(X, N)
+
+    def box(self, X, N):
+        """Boxes of the columns that matter, which learn what was left of all rows."""
+        varying = self.standards[2] > 0
+        T = np.diag(self.metric) if self.metric.ndim == 1 else self.metric
+        squares = varying * np.sum(T**2, axis=0) if N >= 256 else varying * 1.0
+        places = max(128, self.size.places >> max(0, math.ceil(math.log2(self.K)) - 1))
+        edges = np.sort(X[:N], axis=0)[[(2 * i + 1) * N // 128 for i in range(64)]]
+        self.boxes = Boxes(
+            *draw_boxes(squares / max(squares.sum(), 1e-300), self.size.boxes, self.seed), edges, places, self.K
+        )
+        for x, y, rest in zip(X, self.Y, self.rest, strict=True):
+            self.boxes.learn(x, y - (rest - self.center) / self.unit)
 
     def searched(self, N):
         return [D for first, D in self.size.searched if first <= N][-1]
@@ -225,6 +249,38 @@ def fourier(V, U):
 def stretched(metric, width, omega, d):
     T = np.diag(metric) if metric.ndim == 1 else metric
     return math.sqrt(2 * width / d) * T @ omega
+
+
+class Boxes:
+    """The sum of a row's boxes; each cuts the columns `pick` at quantiles."""
+
+    def __init__(self, pick, offset, edges, places, K):
+        self.pick, self.offset, self.edges, self.places = pick, offset, edges, places
+        self.tables = pick.shape[1]
+        self.bins = np.repeat([4, 6, 8, 16], self.tables // 4)
+        self.f, self.n = np.zeros((self.tables, places, K)), np.zeros((self.tables, places), int)
+
+    def of(self, x):
+        ranks = np.sum(self.edges < x, axis=0) + np.sum(self.edges <= x, axis=0)
+        found = []
+        for r in range(self.tables):
+            word = 7919 * r + 1
+            for j, offset in zip(self.pick[:, r], self.offset[:, r], strict=True):
+                if j >= 0:
+                    cut = (int(ranks[j]) * int(self.bins[r]) + int(offset)) // 128
+                    word = (word ^ (cut + 1_000_003)) * 0x9E3779B97F4A7C15 % 2**64
+                    word ^= word >> 29
+            found.append(word % self.places)
+        return np.arange(self.tables), np.array(found)
+
+    def sum(self, x):
+        return self.f[self.of(x)].sum(axis=0)
+
+    def learn(self, x, y):
+        box = self.of(x)
+        self.n[box] += 1
+        steps = np.maximum(0.05, 2.0 / np.sqrt(self.n[box])) / self.tables
+        self.f[box] += np.outer(steps, y - self.f[box].sum(axis=0))
 
 
 class Compared:
