@@ -3,14 +3,14 @@
     python -m benchmarks.choosing            # runs what is missing, writes docs/choosing.json and docs/choosing.png
     python -m benchmarks.choosing --anew     # runs everything
 
-Each learner has its defaults, features in units of their deviation so far (`auto` takes them raw), and the first ROWS
-rows of each set in their order; errors are of rows before they were learned. An error is divided by the least that any
-learner has on that set; a learner's number is the geometric mean of these over the sets whose task it does. Times and
-sizes are medians over the sets, sizes those of the model in memory. DRIFTING are streams that change with time.
+Each learner has its defaults, features and targets in units of their deviation so far (`auto` takes them raw), and the
+first ROWS rows of each set, in one random order or in time; errors are of rows before they were learned. An error is
+divided by the least that any learner has on that set; a learner's number is the geometric mean of these over the sets
+whose task it does. Times (of the processor) and sizes (of the model in memory) are medians over the sets. DRIFTING are
+streams that change with time.
 """
 
 import argparse
-import itertools
 import json
 import math
 import time
@@ -21,59 +21,49 @@ import numpy as np
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
 from kernelstream.algorithms import PURPOSES
-from kernelstream.sources import open_source
-from kernelstream.sources.datasets import DATASETS
 
-ROWS = 4000
-SETS = (
-    *("a9a", "abalone", "airlines-nyc2013", "bike", "cod-rna", "covtype", "cpusmall", "dna", "elec2", "german"),
-    *("housing", "kddcup99", "mg", "mnist", "parkinsons", "poker", "satimage", "shuttle", "spambase", "w8a"),
-)
-DRIFTING = ("airlines-nyc2013", "bike", "elec2", "kddcup99")
+from .no_tuning.sets import DESIGN, SETS, Rows, rows_of
+
+ROWS, BLOCK = 10_000, 500
+CHOSEN = (*DESIGN, "sea", "hyperplane", "led")
+DRIFTING = tuple(name for name in CHOSEN if SETS[name].in_time)
 WITHOUT_ERRORS = ("density",)  # no label is looked at
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-Blocks = list[tuple[Any, np.ndarray]]
-
-
-def first_rows(data: str) -> Blocks:
-    return [(X, y) for X, y in itertools.islice(open_source(data, block_rows=500), math.ceil(ROWS / 500))]
-
-
-def run(name: str, kind: str, blocks: Blocks) -> dict[str, float] | None:
+def run(name: str, rows: Rows) -> dict[str, float] | None:
     """The error, seconds a row and bytes of one run; None where the learner does not do the task."""
-    labels = np.concatenate([y for _, y in blocks])
-    task = Regression() if kind == "regression" else (Binary if kind == "binary" else Multiclass)(np.unique(labels))
+    classes = np.unique(rows.y)
+    task = Regression() if rows.regression else (Binary if len(classes) == 2 else Multiclass)(classes)
     spec = ALGORITHMS[name]
     if task.name not in spec.tasks:
         return None
     scaling = "none" if name == "auto" else "online"
-    learner = Learner(spec, task, seed=0, scaling=scaling, grow_features=True, threads=1)
+    learner = Learner(spec, task, seed=0, scaling=scaling, threads=1)
     learner.warm_up()
     wrong, seconds = 0.0, 0.0
-    for X, y in blocks:
-        begun = time.perf_counter()
+    for first in range(0, len(rows.y), BLOCK):
+        X, y = rows.X[first : first + BLOCK], rows.y[first : first + BLOCK]
+        begun = time.process_time()
         try:
             shown = learner.predict_learn(X, y)
         except FloatingPointError:
             return {"error": math.inf, "seconds": math.nan, "bytes": float(learner.n_bytes)}
-        seconds += time.perf_counter() - begun
-        wrong += float(np.square(shown - y).sum()) if kind == "regression" else float((shown != y).sum())
-    n = len(labels)
-    error = wrong / n / float(labels.var()) if kind == "regression" else wrong / n
+        seconds += time.process_time() - begun
+        wrong += float(np.square(shown - y).sum()) if rows.regression else float((shown != y).sum())
+    n = len(rows.y)
+    error = wrong / n / float(rows.y.var()) if rows.regression else wrong / n
     return {"error": error, "seconds": seconds / n, "bytes": float(learner.n_bytes)}
 
 
 def measured(path: Path, *, anew: bool) -> dict[str, dict[str, Any]]:
     """By data set, then by learner; kept as it grows."""
     found: dict[str, dict[str, Any]] = {} if anew or not path.exists() else json.loads(path.read_text())
-    for data in SETS:
+    for data in CHOSEN:
         known = found.setdefault(data, {})
         missing = [name for name in ALGORITHMS if name not in known and name not in WITHOUT_ERRORS]
-        blocks = first_rows(data) if missing else []
         for name in missing:
-            result = run(name, DATASETS[data].task, blocks)
+            result = run(name, rows_of(data).first(ROWS))
             known[name] = None if result is None else {k: float(f"{v:.4g}") for k, v in result.items()}
         path.write_text(json.dumps(found, indent=1) + "\n")
         print(data, flush=True)

@@ -281,3 +281,23 @@ learner, X, y = pickle.load(open({str(tmp_path / "pickle")!r}, "rb"))
 print(learner.learn(X[100:], y[100:]).tobytes().hex())
 """
     assert printed(code) == [learner.learn(X[100:], y[100:]).tobytes().hex()]
+
+
+def test_an_interrupt_while_a_helper_begins_leaves_a_process_that_ends():
+    """Python's own list of threads to be told of the end must have it: what it has not would be waited for for ever."""
+    program = """
+import signal, threading
+from kernelstream.engine import cores
+
+begin = threading.Thread.start
+def interrupted(thread):
+    begin(thread)
+    signal.raise_signal(signal.SIGINT)
+threading.Thread.start = interrupted
+try:
+    cores.ask(int)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr

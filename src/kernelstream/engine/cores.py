@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..numerics.compile import MOST_THREADS
+from ..numerics.interrupts import held
 
 # Blocks of fewer chunks are run in one go.
 FEWEST_CHUNKS = 4
@@ -106,7 +107,8 @@ def ask(work: Callable[..., Any], *args: Any) -> Future[Any]:
     What reads ahead and what lifts ahead share the helpers, first come, first served: no more threads than cores work.
     """
     try:
-        asked = _helpers().submit(work, *args)
+        with held():  # a thread that has begun is noted as one to be told of the end
+            asked = _helpers().submit(work, *args)
         _asked.add(asked)
         return asked
     except RuntimeError:  # the interpreter is about to end, and there are no helpers any more
