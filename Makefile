@@ -8,9 +8,10 @@ RUN := $(VENV)/bin
 demo: $(VENV)/.demo
 	$(RUN)/kernelstream demo
 
-# build/site/index.html. A warning is an error; the gallery's examples are run where they have changed.
+# build/site/index.html. A warning is an error; the gallery's examples are run where they have changed. Then its pages are looked at.
 docs: $(VENV)/.ready
 	$(RUN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
+	KERNELSTREAM_SITE=build/site $(RUN)/python -m pytest -q -m '' tests/test_site.py
 
 test: $(VENV)/.ready
 	$(RUN)/python -m pytest -n auto --dist worksteal

@@ -30,7 +30,9 @@ def elsewhere(addresses):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """All of it but the examples' pictures, which `make docs` draws."""
+    """What `make docs` has built, which names it; or all of it but the examples' pictures."""
+    if "KERNELSTREAM_SITE" in os.environ:
+        return Path(os.environ["KERNELSTREAM_SITE"]).resolve()
     copy = tmp_path_factory.mktemp("site")
     generated = shutil.ignore_patterns("gallery", "generated", "project", "__pycache__")
     shutil.copytree(ROOT / "docs", copy / "docs", ignore=generated)
