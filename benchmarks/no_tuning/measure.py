@@ -14,7 +14,7 @@ from kernelstream import ALGORITHMS
 
 from .errors import calibration_error, errors_of, log_loss, shares_loss
 from .peers import PACKAGES, peer
-from .sets import CALIBRATED, DESIGN, DRAWN, DRIFT, LATE, SETS, Rows, rows_of
+from .sets import CALIBRATED, DESIGN, DRAWN, DRIFT, LATE, SETS, SHORT, Rows, rows_of
 
 FILE = Path(__file__).parents[1] / "no_tuning.json"
 FEWER = 10_000  # rows that slow peers are given
@@ -37,10 +37,10 @@ class Case(NamedTuple):
 def cases() -> Iterator[Case]:
     """All that the page shows."""
     for name, chosen in SETS.items():
-        slow = chosen.most if name in DRAWN or chosen.in_time else FEWER
+        slow = chosen.most if name in SHORT or chosen.in_time else FEWER
         if name in DESIGN:
-            yield from (Case(name, who) for who in ("fogd tuned", "nogd tuned", "svm", "lightgbm"))
-        yield Case(name, "river arf", most=slow if name in DRAWN else FEWER)
+            yield from (Case(name, who) for who in ("fogd tuned", "nogd tuned", "svm", "lightgbm", "sgd", "mlp"))
+        yield Case(name, "river arf", most=slow if name in SHORT else FEWER)
         yield from (Case(name, who, most=slow) for who in ("arf", "srp"))
         if name in DRIFT and not chosen.regression:
             yield Case(name, "leveraging bagging")

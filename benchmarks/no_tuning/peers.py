@@ -21,6 +21,7 @@ from .errors import errors_of
 from .sets import Rows
 
 TREES, RIVER_TREES = 30, 10
+BLOCK, SAMPLED = 100, 1000  # rows at a time, and components, of scikit-learn's
 FOLDED = 4_000  # rows of the first half on which the SVM's settings are chosen
 WIDTHS = (1 / 16, 1 / 4, 1, 4, 16)  # gamma times the number of features, all of variance 1
 CLASS_STEPS = (1 / 32, 1 / 8, 1 / 2, 2, 8, 32)
@@ -136,6 +137,40 @@ def _second_half(model: Any, rows: Rows) -> np.ndarray:
     return np.concatenate([np.full(half, np.nan), model.predict(rows.X[half:])])
 
 
+def scikit_learn(kind: str, rows: Rows, delay: int, seed: int) -> Run:
+    """scikit-learn's by `partial_fit`, a block of BLOCK rows at a time, each predicted first: "SGD" on RBFSampler's
+    features, or "MLP", with their defaults. Features are standardised as they come, a regression's targets by its
+    first block. Requires: no delay.
+    """
+    from sklearn import linear_model, neural_network
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.preprocessing import StandardScaler
+
+    name = kind + ("Regressor" if rows.regression else "Classifier")
+    model = getattr(linear_model if kind == "SGD" else neural_network, name)(random_state=seed)
+    center, unit = (rows.y[:BLOCK].mean(), rows.y[:BLOCK].std() or 1.0) if rows.regression else (0.0, 1.0)
+    known = {} if rows.regression else {"classes": np.unique(rows.y)}
+    scaler, sampler = StandardScaler(), RBFSampler(gamma="scale", n_components=SAMPLED, random_state=seed)
+
+    def run() -> Answer:
+        shown = np.full(len(rows.y), 0.0 if rows.regression else rows.y.min())
+        for first in range(0, len(rows.y), BLOCK):
+            X, y = rows.X[first : first + BLOCK], rows.y[first : first + BLOCK]
+            if first > 0:
+                Z = scaler.transform(X)
+                shown[first : first + BLOCK] = model.predict(sampler.transform(Z) if kind == "SGD" else Z)
+            Z = scaler.partial_fit(X).transform(X)
+            if kind == "SGD":
+                Z = (sampler if first > 0 else sampler.fit(Z)).transform(Z)
+            model.partial_fit(Z, (y - center) / unit if rows.regression else y, **(known if first == 0 else {}))
+        if rows.regression:
+            shown[BLOCK:] = center + unit * shown[BLOCK:]
+            shown[:BLOCK] = center
+        return Answer(shown)
+
+    return run
+
+
 def river(rows: Rows, delay: int, seed: int) -> Run:
     """River's adaptive random forest of ten trees; of a regression with its features standardised as they come, which
     the linear models in the leaves need.
@@ -190,14 +225,19 @@ PEERS: dict[str, Peer] = {
     "nogd tuned": partial(tuned, NOGD()),
     "svm": svm,
     "lightgbm": lightgbm,
+    "sgd": partial(scikit_learn, "SGD"),
+    "mlp": partial(scikit_learn, "MLP"),
     "river arf": river,
     "arf": partial(capymoa, ("AdaptiveRandomForestClassifier", "AdaptiveRandomForestRegressor")),
     "srp": partial(capymoa, ("StreamingRandomPatches", "SOKNL")),
     "leveraging bagging": partial(capymoa, ("LeveragingBagging", None)),
 }
-PACKAGES = {"svm": "scikit-learn", "lightgbm": "lightgbm", "river arf": "river"} | dict.fromkeys(
-    ("arf", "srp", "leveraging bagging"), "capymoa"
-)
+PACKAGES = {
+    "lightgbm": "lightgbm",
+    "river arf": "river",
+    **dict.fromkeys(("svm", "sgd", "mlp"), "scikit-learn"),
+    **dict.fromkeys(("arf", "srp", "leveraging bagging"), "capymoa"),
+}
 
 
 def peer(name: str) -> Peer:

@@ -22,8 +22,16 @@ _SHAPES = {  # what each learner is drawn as
     "srp": ("D", 11, LIGHT.curves[2]),
     "arf": ("P", 13, LIGHT.curves[2]),
     "river arf": ("X", 13, LIGHT.curves[2]),
+    "sgd": ("<", 12, LIGHT.curves[2]),
+    "mlp": (">", 12, LIGHT.curves[2]),
 }
-_WORDS = {"srp": "CapyMOA: patches", "arf": "CapyMOA: forest", "river arf": "River: forest"}
+_WORDS = {
+    "srp": "CapyMOA: patches",
+    "arf": "CapyMOA: forest",
+    "river arf": "River: forest",
+    "sgd": "scikit-learn: RBF + SGD",
+    "mlp": "scikit-learn: MLP",
+}
 _RATES = {1e2: "100", 1e4: "10k", 1e6: "1M"}
 
 
