@@ -13,8 +13,8 @@ from ..numerics.cells import finding
 from ..numerics.parts import Given, learn_again
 from ..numerics.second_order import add_rows, solution
 from ..numerics.settling import (
-    FIRST,
     FIRST_METRIC,
+    FIRST_SEARCH,
     LAST,
     NEWEST,
     SIZES,
@@ -45,7 +45,7 @@ def learned_anew(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int,
     """What the first N rows come to; `last` is the row after which it is used."""
     X, metrics = state.kept.x[:N].astype(np.float64), state.metrics
     columns = columns_of(X)
-    if N > FIRST:
+    if N >= FIRST_SEARCH:
         metrics = yield from found_metrics(spec, record, state, columns, X)
     yield
     anew = Anew(spec, record, state, columns, X, last, metrics)
@@ -59,7 +59,7 @@ def found_metrics(
     """The metric, width and ridge that are best after the rows X, the first of those that are kept."""
     d, dtype, seed, N = len(state.map), state.map.dtype, int(state.seed), len(X)
     targets, share = state.kept.targets[:N], state.kept.weights[:N]
-    Y = outputs_of(record.task, targets, scale_of(record.task, targets), len(state.mean)).astype(dtype)
+    Y = outputs_of(record.task, targets, scale_of(record.task, targets, share), len(state.mean)).astype(dtype)
     first = max(0, N - NEWEST) // 3 * 3
     omega = spec.omega(d, since(SIZES[spec.size].searched, N) // 2, seed)
     V = standardised(columns, X[first:], dtype)
@@ -83,7 +83,7 @@ class Anew:
     ):
         d, K, seed, dtype, N = len(state.map), len(state.mean), int(state.seed), state.map.dtype, len(X)
         self.record, self.metrics, self.columns = record, metrics, columns
-        self.scale = scale_of(record.task, state.kept.targets[:N])
+        self.scale = scale_of(record.task, state.kept.targets[:N], state.kept.weights[:N])
         self.refit = 0 if N == LAST else max(0, last - REFIT)
         self.new = new = spec.empty(Shape(d, K, seed, dtype), N)
         n_varying = int((self.columns.scale > 0).sum())
@@ -159,9 +159,12 @@ def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
     return np.asarray(squares / max(squares.sum(), 1e-300))
 
 
-def scale_of(task: int, targets: np.ndarray) -> tuple[float, float]:
-    """The center and the unit of a regression's targets."""
-    return (float(targets.mean()), float(targets.std()) + 1e-12) if task == VALUES else (0.0, 1.0)
+def scale_of(task: int, targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """The center and the unit of a regression's targets, each as much as its row weighs."""
+    if task != VALUES or not weights.any():
+        return 0.0, 1.0
+    center = np.average(targets, weights=weights)
+    return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + 1e-12
 
 
 def outputs_of(task: int, targets: np.ndarray, scale: tuple[float, float], K: int) -> Any:

@@ -8,7 +8,7 @@
     cells      random binning in the learned metric, by least mean squares; from row 8,192 on
     boxes      random binning of the columns that matter, of what all others leave; from row 64 on
 
-The scale of columns, the metric, its width and the ridge are settled after rows 8, 16, ..., 8,192 on all rows so far
+The scale of columns, the metric, its width and the ridge are settled after rows 2, 4, ..., 8,192 on all rows so far
 (`numerics.settling`), which are kept until then: least squares learns them all anew, the other parts the newest of
 them, the stack goes on (`_anew`). From row 1,024 on that is begun beside the stream, and used some rows later
 (`engine.ahead`). After the last settling the ridge's system is solved when rows have grown by a quarter, a little after

@@ -26,8 +26,8 @@ GAINS = 1.02, 0.995, 0.995
 LEAST = 1e-3  # of the mean eigenvalue of M is added to all
 BLOCK = 512  # rows that are lifted together
 DIAGONAL, FULL = 0, 1
-# Rows at which things are settled: at all, boxes, a metric, for the last time.
-FIRST, FIRST_BOXES, FIRST_METRIC, LAST = 8, 64, 256, 8192
+# Rows at which things are settled: at all, by comparing, boxes, a metric, for the last time.
+FIRST, FIRST_SEARCH, FIRST_BOXES, FIRST_METRIC, LAST = 2, 16, 64, 256, 8192
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal

@@ -1,4 +1,4 @@
-"""Auto: a stack of ridges, LMS, hinge, label averages and cells on features of a metric, learned at t = 8, 16, ..., and
+"""Auto: a stack of ridges, LMS, hinge, label averages and cells on features of a metric, learned at t = 2, 4, ..., and
 of boxes, which learn what the others leave.
 """
 
@@ -39,7 +39,7 @@ class Model:
 
     def show(self, x):
         t = len(self.X)
-        if t < 8:
+        if t < 2:
             return np.mean(self.all_outputs(0.0, 1.0), axis=0) if t else np.zeros(self.K)
         v = standardised(x[None], *self.standards)
         self.z, self.plain = self.lift(v)[0], fourier(v, self.P)[0]
@@ -72,14 +72,14 @@ class Model:
 
     def learn(self, x, target):
         y = self.outputs(target, self.center, self.unit)
-        rest = self.w[:-1] @ self.heard(self.e)[:-1] if len(self.X) >= 8 else self.show(x)
+        rest = self.w[:-1] @ self.heard(self.e)[:-1] if len(self.X) >= 2 else self.show(x)
         if self.boxes:
             self.boxes.learn(x, y - rest)
         self.rest.append(self.center + self.unit * rest)
         self.X.append(x)
         self.targets.append(target)
         t = len(self.X)
-        if t > 8:
+        if t > 2:
             h = self.heard(self.e)
             self.learn_fast(self.z, y, self.e)
             self.SA = 0.999 * self.SA + h @ h.T / self.K + 0.01 * np.eye(len(h))
@@ -87,7 +87,7 @@ class Model:
             self.averages = self.averages + np.array([[0.5], [0.1]]) * (y - self.averages)
             self.Z, self.Y = np.vstack([self.Z, self.z]), np.vstack([self.Y, y])
             self.plains = np.vstack([self.plains, self.plain])
-        if t in 2 ** np.arange(3, 14):
+        if t in 2 ** np.arange(1, 14):
             self.settle(t)
             self.build_at, self.solve_at = t if t < 1024 else t + min(max(t // 16, 128), 256), math.inf
         if t == self.build_at:
@@ -99,7 +99,7 @@ class Model:
             if t % 256 == 0:
                 self.solve_recent(t // 256 % 2)
         if t in (self.build_at, self.solve_at):
-            self.solve_at = t + (max(8, t // 8) if t < 1024 else t // 4)
+            self.solve_at = t + (max(2, t // 8) if t < 1024 else t // 4)
 
     def learn_fast(self, z, y, e):
         if not self.regression:
@@ -138,7 +138,7 @@ class Model:
         V, Y = standardised(X, *self.found[0]), self.all_outputs(*self.found[1])
         gamma = getattr(self.spec.kernel, "gamma", "scale")
         first = 0.08 if gamma == "scale" else min(max(gamma * d, 0.01), 10.0)
-        if N == 8:
+        if N < 16:
             self.metric, self.ridge, self.width = np.ones(d), 0.1, first
             self.start = self.metric, first
         else:
