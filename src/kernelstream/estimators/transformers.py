@@ -91,6 +91,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
 
     _KEPT = (*_Rows._KEPT, "kernel_", "_map", "_shape", "_first", "_landmarks")
     _needs: tuple[Need, ...]
+    _sizes: tuple[str, ...] = ("n_components",)
 
     n_components: int
     kernel: str | Kernel
@@ -99,7 +100,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
     kernel_: Kernel
 
     def _begin(self, width: int, dtype: Any) -> None:
-        whole(1, n_components=self.n_components)
+        whole(1, **{name: getattr(self, name) for name in self._sizes})
         if self.threads is not None:
             whole(1, threads=self.threads)
         kernel = self._given()
