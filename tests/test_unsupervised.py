@@ -271,7 +271,7 @@ def test_directions_that_are_forgotten_begin_anew(rows):
     [
         (lambda: OnlineKernelPCA(kernel="polynomial"), "Polynomial has no spectral sampler"),
         (lambda: OnlineKernelPCA(kernel="laplacian", map="structured"), "prefer no direction"),
-        (lambda: OnlineKernelPCA(map="binning"), "map='binning' must be one of 'plain', 'structured'"),
+        (lambda: OnlineKernelPCA(map="binning"), "map='binning' must be one of 'plain', 'quasi', 'structured'"),
         (lambda: OnlineKernelPCA(0), "n_components=0 must be"),
         (lambda: OnlineKernelKMeans(0), "n_clusters=0 must be"),
         (lambda: OnlineKernelKMeans(n_frequencies=0.5), "n_frequencies=0.5 must be"),
