@@ -8,9 +8,9 @@ digits (scikit-learn's) and satimage, permuted; satimage as its file has it, sor
 same features: the variance in the directions that were found, of ten, by that of PCA's; the sum of squared distances by
 that of the best of five KMeans. Oja is Sanger's rule with steps c / (100 + t), the best c of four, on ours.
 
-Then rows a second, features included: covtype's first 40,960 rows in float32, ten components or clusters, one thread,
-without the first block, on which seeds are chosen; the best of three, and for scikit-learn's the better of blocks of
-1,024 and 4,096 rows.
+Then the Rand index of rings for other widths, ours and that of a batch; and rows a second, features included: covtype's
+first 40,960 rows in float32, ten components or clusters, one thread, without the first block, on which seeds are
+chosen; the best of three, and for scikit-learn's the better of blocks of 1,024 and 4,096 rows.
 """
 
 import time
@@ -119,6 +119,27 @@ def clusters(data: Data, seed: int) -> list[float]:
     return [*inertia, *(adjusted_rand_score(y, found) for found in labels)]
 
 
+def rings() -> None:
+    """The adjusted Rand index on two rings by their width: of ours, and of the best of five KMeans on its features."""
+    gammas = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+    print("| rings of radius 1 and | " + " | ".join(f"gamma {gamma:g}" for gamma in gammas) + " |")
+    print("| --- " * (1 + len(gammas)) + "|")
+    for factor in (0.3, 0.5):
+        cells = []
+        for gamma in gammas:
+            found = []
+            for seed in SEEDS:
+                X, y = make_circles(4000, factor=factor, noise=0.05, random_state=seed)
+                given: dict[str, Any] = {"gamma": gamma, "random_state": seed}
+                ours = OnlineKernelKMeans(2, n_frequencies=FREQUENCIES, **given).fit(X)
+                Z = FourierFeatures(FREQUENCIES, **given).fit_transform(X)
+                batch = KMeans(2, n_init=5, random_state=seed).fit(Z)
+                found.append([adjusted_rand_score(y, labels) for labels in (ours.labels_, batch.labels_)])
+            cells.append("{:.2f}, {:.2f}".format(*np.abs(np.mean(found, axis=0))))
+        print(f"| {factor} | " + " | ".join(cells) + " |", flush=True)
+    print()
+
+
 def speeds() -> None:
     X = np.concatenate([X.toarray() if issparse(X) else X for X, _ in islice(open_dataset("covtype"), 40)])[:TIMED]
     X = ((X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)).astype(np.float32)
@@ -152,6 +173,7 @@ def main() -> None:
             cells = [f"{value:.3f}" for value in found]
             print(f"| {data.name}, {data.gamma:g} | {len(data.y):,} | " + " | ".join(cells) + " |", flush=True)
         print()
+    rings()
     speeds()
 
 

@@ -105,7 +105,7 @@ class OnlineKernelPCA(_OnFeatures):
     n_frequencies : D, how many frequencies are drawn; each gives a sine and a cosine
     kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", or such as ``Matern(nu=2.5)``
     gamma : the kernel's, where it is not to be the kernel's own; "scale" is settled on the first 256 rows
-    map : "plain", independent frequencies; "quasi", evenly spread ones; "structured", for dense rows of 64 features or more
+    map : "plain", independent frequencies; "quasi", evenly spread ones; "structured", for 64 dense features or more
     forget : what a row's weight is multiplied by with every later row; 1 forgets nothing
     random_state : seed of the frequencies
     threads : on how many cores a call may run (two, where there are two); they change no result
@@ -222,7 +222,7 @@ class OnlineKernelKMeans(ClusterMixin, _OnFeatures):  # type: ignore[misc]
     n_frequencies : D, how many frequencies are drawn; each gives a sine and a cosine
     kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", or such as ``Matern(nu=2.5)``
     gamma : the kernel's, where it is not to be the kernel's own; "scale" is settled on the first 256 rows
-    map : "plain", independent frequencies; "quasi", evenly spread ones; "structured", for dense rows of 64 features or more
+    map : "plain", independent frequencies; "quasi", evenly spread ones; "structured", for 64 dense features or more
     forget : what a row's weight is multiplied by with every later row; 1 forgets nothing
     random_state : seed of the frequencies and of the first centres
     threads : on how many cores a call may run (two, where there are two); they change no result
