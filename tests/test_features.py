@@ -1,5 +1,5 @@
 """Structured features: against the explicit matrix, beyond one group and one block, on real rows; what maps share;
-random boxes.
+quasi-random frequencies; random boxes.
 """
 
 from dataclasses import replace
@@ -7,19 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats.qmc import Sobol
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
-from kernelstream import FOGD, Binary, Learner, Multiclass
+from kernelstream import FOGD, Binary, Learner, Multiclass, Ridge
 from kernelstream.engine import Shape
 from kernelstream.evaluate.settings import spec_from
-from kernelstream.kernels import Cauchy, Gaussian, Laplacian, Matern, Polynomial
+from kernelstream.kernels import MANHATTAN, Cauchy, Gaussian, Laplacian, Matern, Polynomial
 from kernelstream.laws.agreement import ROUNDING, snapshot
 from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import stream
 from kernelstream.losses import Hinge
 from kernelstream.numerics.compile import compiled
-from kernelstream.numerics.lifts import Binning, Fourier, Structured, lift_rows
+from kernelstream.numerics.lifts import Binning, Fourier, Quasi, Structured, lift_rows
 from kernelstream.numerics.lifts.binning import CELLS
 from kernelstream.numerics.lifts.structured import GROUP, signs
+from kernelstream.numerics.quasi import COORDINATES, points
 from kernelstream.numerics.rows import to_block
 from kernelstream.reference import fogd as reference
 from kernelstream.reference import losses as reference_losses
@@ -121,7 +124,9 @@ def test_the_map_is_small_and_survives_a_file(tmp_path):
     [
         (lambda: FOGD(kernel=Laplacian(), map="structured"), "Laplacian.*isotropic.*map='plain'"),
         (lambda: FOGD(kernel=Polynomial(), map="structured"), "Polynomial has no spectral sampler.*NOGD"),
-        (lambda: FOGD(map="orthogonal"), "map='orthogonal' must be one of 'plain', 'structured'"),
+        (lambda: FOGD(kernel=Gaussian() * Laplacian(), map="quasi"), "made of several.*map='quasi'.*map='plain'"),
+        (lambda: Ridge(kernel=Polynomial(), map="quasi"), "Polynomial has no spectral sampler.*NOGD"),
+        (lambda: FOGD(map="orthogonal"), "map='orthogonal' must be one of 'plain', 'quasi', 'structured'"),
     ],
 )
 def test_refusals_name_the_remedy(spec, words):
@@ -212,7 +217,7 @@ def test_a_models_arrays_begin_on_a_cache_line(tmp_path):
         assert [array.ctypes.data % 64 for array in (one._state.weights, map.signs, map.scales)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("kind", [Fourier, Structured])
+@pytest.mark.parametrize("kind", [Fourier, Quasi, Structured])
 @pytest.mark.parametrize("n_components", [20, BEYOND])
 def test_a_wider_map_holds_the_narrower_and_a_widened_one_is_the_wide(kind, n_components):
     lift = kind(Gaussian(gamma=1.0), n_components)
@@ -221,6 +226,52 @@ def test_a_wider_map_holds_the_narrower_and_a_widened_one_is_the_wide(kind, n_co
     for part, whole, later in zip(narrow[:-1], wide[:-1], lift.grown(narrow, shapes[1])[:-1], strict=True):
         assert np.array_equal(part, whole[: len(part)])
         assert np.array_equal(later, whole)
+
+
+# Quasi-random frequencies.
+
+
+def test_quasi_random_numbers_are_sobols_with_a_shift_of_their_coordinate():
+    found, sequence = points(3, range(6), 128), Sobol(6, scramble=False).random_base2(7).T
+    for numbers, given in zip(found, sequence, strict=True):
+        words, expected = ((part * 2.0**30).astype(np.int64) for part in (numbers, given))
+        assert len(set(words ^ expected)) == 1
+        assert np.array_equal(np.sort(np.floor(128 * numbers)), np.arange(128)), "one in each of 128 parts"
+    assert not np.isclose(points(4, range(6), 128), found).any()
+
+
+def test_quasi_random_numbers_depend_on_seed_coordinate_and_point_alone():
+    whole = points(3, range(10), 300)
+    assert np.array_equal(points(3, [7, 2], 41), whole[[7, 2], :41])
+    assert points(3, [], 5).shape == (0, 5)
+    beyond = points(3, [COORDINATES - 1, COORDINATES, COORDINATES + 1], 64)
+    assert ((beyond > 0) & (beyond < 1)).all() and len(np.unique(beyond)) == beyond.size
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Laplacian(), Cauchy(), Matern(), Matern(nu=2.5)], ids=str)
+def test_quasi_random_frequencies_are_of_the_kernels_spectrum(kernel):
+    kernel = replace(kernel, gamma=0.3)
+    apart = np.array([[0.5, -1.0, 0.7], [0.1, 0.2, 0.0], [2.0, 0.0, -1.0]])
+    metric = np.abs(apart).sum(axis=1) if kernel.metric == MANHATTAN else (apart**2).sum(axis=1)
+    kernel.formula(np.array(kernel.constants()), metric)
+    seeds = [np.cos(apart @ kernel.quasi_frequencies(seed, range(3), 4096)).mean(axis=1) for seed in range(8)]
+    assert np.allclose(seeds, metric, atol=0.01)  # independent draws are 0.01 off in the mean, and 0.03 at times
+
+
+REAL = {"diabetes": load_diabetes, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_quasi_random_features_err_less_on_real_rows(name):
+    X = REAL[name](return_X_y=True)[0][:300]
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1)
+    kernel = Gaussian(gamma=1 / X.shape[1])
+    k = np.exp(-kernel.gamma * ((X[:, None] - X[None]) ** 2).sum(axis=2))
+    spec = FOGD(kernel=kernel, n_components=400)
+    plain, quasi = (
+        [kernel_error(replace(spec, map=map), X, k, seed) for seed in range(6)] for map in ("plain", "quasi")
+    )
+    assert np.mean(quasi) < 0.92 * np.mean(plain)
 
 
 # Random boxes.

@@ -46,6 +46,7 @@ SPECS = {
     **{name: spec for name, spec in ALGORITHMS.items() if name != "stack"},  # it is tried in test_stack
     "pegasos, average": Pegasos(output="average"),
     "fogd, structured map": FOGD(map="structured"),
+    "fogd, quasi map": FOGD(map="quasi"),
     "fogd, binning": FOGD(kernel=Laplacian(), map="binning"),
     "ridge, exact": Ridge(solve="exact", forward=True),
     "ridge, nystrom": Ridge(map="nystrom", forget=0.98),

@@ -114,6 +114,7 @@ def test_every_kernel(case):
 GAUSSIAN = Gaussian(gamma=0.3)
 VARIANTS = {
     "structured": FOGD(kernel=GAUSSIAN, n_components=1100, map="structured"),
+    "quasi": FOGD(kernel=GAUSSIAN, n_components=24, map="quasi"),
     "binning": FOGD(kernel=Laplacian(gamma=0.3), n_components=24, map="binning"),
     "gathering": NOGD(kernel=GAUSSIAN, budget=400),
     "exact": Ridge(kernel=GAUSSIAN, n_components=24, solve="exact", forget=0.99),

@@ -18,7 +18,9 @@ from kernelstream import FOGD, Binary, FourierFeatures, Learner, NystromFeatures
 from kernelstream.kernels import Gaussian, Laplacian, Matern
 
 
-@parametrize_with_checks([FourierFeatures(), StructuredFeatures(), NystromFeatures(), OnlineScaler()])
+@parametrize_with_checks(
+    [FourierFeatures(), FourierFeatures(map="quasi"), StructuredFeatures(), NystromFeatures(), OnlineScaler()]
+)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -30,6 +32,7 @@ def rows():
 
 KINDS = {
     "fourier": lambda **given: FourierFeatures(50, random_state=3, **given),
+    "quasi": lambda **given: FourierFeatures(50, map="quasi", random_state=3, **given),
     "structured": lambda **given: StructuredFeatures(50, random_state=3, **given),
     "nystrom": lambda **given: NystromFeatures(80, **given),
     "scaler": lambda **given: OnlineScaler(),
@@ -195,6 +198,8 @@ def test_linear_models_on_features_learn_what_kernels_learn():
         (lambda: StructuredFeatures(kernel=Laplacian()), "prefer no direction"),
         (lambda: NystromFeatures(kernel="sigmoid"), "not positive definite"),
         (lambda: FourierFeatures(kernel="gausian"), "did you mean gaussian"),
+        (lambda: FourierFeatures(map="structured"), "map='structured' must be one of 'plain', 'quasi'"),
+        (lambda: FourierFeatures(kernel=Gaussian() * Matern(), map="quasi"), "made of several"),
         (lambda: FourierFeatures(0), "n_components=0 must be"),
         (lambda: NystromFeatures(tolerance=0.0), "tolerance=0.0 must be"),
         (lambda: FourierFeatures(gamma=-1.0), "gamma=-1.0 must be"),

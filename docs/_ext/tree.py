@@ -21,6 +21,7 @@ TREE: dict[str, dict[str, list[str]]] = {
             "guide/regress",
             "guide/uncertainty",
             "guide/anomalies",
+            "guide/clusters",
             "guide/drift",
             "guide/late-labels",
             "guide/few-labels",

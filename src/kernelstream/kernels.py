@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from .numerics import programme, rng
+from .numerics import programme, quasi, rng
 from .numerics.compile import Pointer
 from .numerics.elementary import exp
 from .numerics.normal import normal_quantiles
@@ -87,6 +87,11 @@ ISOTROPIC = Need(
     "{kernel} is not a single isotropic kernel (Gaussian, Cauchy, Matern), whose frequencies prefer no direction: "
     "map='structured' needs one. Use map='plain'.",
 )
+QUASI = Need(
+    "quantiles",
+    "{kernel} is made of several kernels: map='quasi' needs a single shift-invariant one (Gaussian, Laplacian, Cauchy, "
+    "Matern). Use map='plain'.",
+)
 BINNED = Need(
     "binned",
     "{kernel} is no mixture of boxes: map='binning' needs the Laplacian kernel. Use map='plain' or kernel=Laplacian().",
@@ -100,6 +105,7 @@ class Kernel(Parameters):
     metric: ClassVar[int]
     shift_invariant: ClassVar[bool] = False
     isotropic: ClassVar[bool] = False  # shift-invariant and a Gaussian of random width, see `scales`
+    quantiles: ClassVar[bool] = False  # a frequency is made of quantiles, see `quasi_frequencies`
     binned: ClassVar[bool] = False  # the chance that two rows share a box of random sides, see `steps`
     gaussian: ClassVar[bool] = False  # two terms become one by the closed form of `numerics.pairs`
     positive_definite: ClassVar[bool] = True
@@ -208,6 +214,12 @@ class Kernel(Parameters):
         """
         raise SHIFT_INVARIANT.refused(self)
 
+    def quasi_frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        """The same from quasi-random numbers: evenly spread, for a kernel that makes each of a number for its feature
+        and one for its component.
+        """
+        raise QUASI.refused(self)
+
     def scales(self, seed: int, n_components: int) -> np.ndarray:
         """For an isotropic kernel: the scale of each component's normal draws, a function of (seed, component)."""
         raise ISOTROPIC.refused(self)
@@ -262,11 +274,17 @@ class _Spectral(_Scaled):
 
     shift_invariant: ClassVar[bool] = True
     isotropic: ClassVar[bool] = True
+    quantiles: ClassVar[bool] = True
 
     def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
         keys = np.array([rng.key(seed, rng.FREQUENCY, int(f)) for f in features], np.uint64)
         draws = self.draws(rng.uniform(keys[:, None], np.arange(n_components)))
         return draws * self._mixed(seed, n_components)
+
+    def quasi_frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        # The first coordinate is the component's own, so that features may come later.
+        own, *others = quasi.points(seed, [0, *(int(f) + 1 for f in features)], n_components)
+        return self.draws(np.array(others).reshape(-1, n_components)) * self.mixture(own)
 
     def scales(self, seed: int, n_components: int) -> np.ndarray:
         if not self.isotropic:

@@ -41,7 +41,7 @@ class ConfidentScratch(NamedTuple):
 
 @dataclass
 class Confident(FeatureAlgorithm):
-    """n_components, map: as of FOGD, "plain" or "structured".
+    """n_components, map: as of FOGD, "plain", "quasi" or "structured".
     covariance: "full", or "diagonal": of each weight alone.
     """
 

@@ -66,7 +66,8 @@ class OPAUC(FeatureAlgorithm):
     """n_components: how many frequencies are drawn; each gives a sine and a cosine.
     learning_rate: eta, the length of a step.
     regularization: lambda, which shrinks w each round.
-    map: "plain" (independent frequencies, any shift-invariant kernel) or "structured" (Gaussian, Cauchy, Matern).
+    map: "plain" (independent frequencies, any shift-invariant kernel), "quasi" (evenly spread ones, a single kernel) or
+        "structured" (Gaussian, Cauchy, Matern).
     """
 
     n_components: int = 100

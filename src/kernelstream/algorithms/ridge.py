@@ -32,7 +32,7 @@ import numpy as np
 
 from ..engine import Chunk, Common, Shape, common, evaluate, lift, step
 from ..engine.state import copied, tally
-from ..kernels import ISOTROPIC, POSITIVE_DEFINITE, SHIFT_INVARIANT, Need
+from ..kernels import POSITIVE_DEFINITE, Need
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import expansion
 from ..numerics.compile import by_record, call_for_effect, inlined
@@ -58,7 +58,7 @@ from ..numerics.second_order import Sums, for_outputs, no_sums, of_both, solutio
 from ..parameters import fraction, one_of, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._features import FeatureAlgorithm, FeatureState, padded
-from .fogd import LIFTS
+from .fogd import LIFTS, NEEDS
 
 PIECE = 256  # rows that wait to go into the sums
 SHORTEST, LONGEST_PIECE = 32, 1024  # of solve="exact": a third of the features, where both halves of the work are alike
@@ -166,7 +166,7 @@ class Ridge(FeatureAlgorithm):
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         if self.map == NYSTROM:
             return (POSITIVE_DEFINITE,)
-        return (SHIFT_INVARIANT, ISOTROPIC) if self.map == "structured" else (SHIFT_INVARIANT,)
+        return NEEDS[self.map]
 
     @property
     def lift(self) -> Lift:

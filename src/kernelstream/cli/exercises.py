@@ -150,13 +150,14 @@ def _measure() -> None:
 
 
 def _transform(dtype: str) -> None:
-    from ..estimators import FourierFeatures, NystromFeatures, OnlineScaler, StructuredFeatures
+    from .. import estimators as face
 
     X, _ = stream(BINARY)
-    for kind in (FourierFeatures, StructuredFeatures, NystromFeatures):
+    kinds = (face.FourierFeatures, face.StructuredFeatures, face.NystromFeatures)
+    for kind in (*kinds, face.OnlineKernelPCA, face.OnlineKernelKMeans):
         for rows in (X.astype(dtype), sp.csr_array(X.astype(dtype))):
             kind(8).fit(rows).transform(rows)
-    OnlineScaler().fit(X.astype(dtype)).transform(X.astype(dtype))
+    face.OnlineScaler().fit(X.astype(dtype)).transform(X.astype(dtype))
 
 
 def exercises(names: list[str], dtypes: list[str], *, around: bool) -> Iterator[tuple[str, Callable[[], None]]]:

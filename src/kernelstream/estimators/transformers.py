@@ -13,17 +13,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOn
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..algorithms.fogd import LIFTS, NEEDS
 from ..engine import Common, Shape, common
 from ..engine.cores import DEFAULT_THREADS, FEWEST_CHUNKS, in_pieces
 from ..engine.inputs import OnlineScaling
 from ..engine.opening import LAST
-from ..kernels import ISOTROPIC, POSITIVE_DEFINITE, SHIFT_INVARIANT, Kernel, Need, as_kernel
+from ..kernels import POSITIVE_DEFINITE, Kernel, Need, as_kernel
 from ..numerics.landmarks import TOGETHER, choose, no_landmarks, write_features, writing
-from ..numerics.lifts import Fourier, Lift, Structured, lift_scaled
+from ..numerics.lifts import Lift, Structured, lift_scaled
 from ..numerics.lifts.fourier import FourierMap, write_waves
 from ..numerics.memory import aligned, one_blas_thread
 from ..numerics.rows import Block, as_matrix, filled, n_rows, sample_of, to_block, unmasked
-from ..parameters import fraction, whole
+from ..parameters import fraction, one_of, whole
 
 _WIDE = 32  # features from which on BLAS multiplies dense rows faster
 
@@ -91,6 +92,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
 
     _KEPT = (*_Rows._KEPT, "kernel_", "_map", "_shape", "_first", "_landmarks")
     _needs: tuple[Need, ...]
+    _sizes: tuple[str, ...] = ("n_components",)
 
     n_components: int
     kernel: str | Kernel
@@ -99,7 +101,7 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
     kernel_: Kernel
 
     def _begin(self, width: int, dtype: Any) -> None:
-        whole(1, n_components=self.n_components)
+        whole(1, **{name: getattr(self, name) for name in self._sizes})
         if self.threads is not None:
             whole(1, threads=self.threads)
         kernel = self._given()
@@ -168,61 +170,14 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
         raise NotImplementedError
 
 
-class FourierFeatures(_KernelFeatures):
-    """Random Fourier features: z(x) = (sin u_1'x, ..., sin u_D'x, cos u_1'x, ..., cos u_D'x) / sqrt(D), for which
-    z(x)'z(x') estimates k(x, x'), off by about 1 / sqrt(2 D).
+class _Waves(_KernelFeatures):
+    """Sines and cosines of random frequencies."""
 
-    Rahimi, Recht: Random Features for Large-Scale Kernel Machines (2007).
-
-    Parameters
-    ----------
-    n_components : D, how many frequencies are drawn; each gives a sine and a cosine
-    kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", or such as ``Matern(nu=2.5)``
-    gamma : the kernel's, where it is not to be the kernel's own; "scale" is settled on the first 256 rows
-    random_state : seed of the frequencies, which depend on it, the feature and the component alone
-    threads : on how many cores `transform` may run (two, where there are two); they change no result
-
-    Attributes
-    ----------
-    kernel_ : the kernel with its width settled
-    frequencies_ : (features, n_components), the u
-    n_seen_, n_features_in_, feature_names_in_ : rows so far, and what is known of their features
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelstream import FourierFeatures
-    >>> X = np.random.default_rng(0).normal(size=(1000, 5))
-    >>> FourierFeatures(200, gamma=0.1, random_state=0).fit_transform(X).shape
-    (1000, 400)
-    """
-
-    _needs: tuple[Need, ...] = (SHIFT_INVARIANT,)
-
-    def __init__(
-        self,
-        n_components: int = 400,
-        *,
-        kernel: str | Kernel = "gaussian",
-        gamma: float | str | None = None,
-        random_state: Any = None,
-        threads: int | None = None,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.random_state = random_state
-        self.threads = threads
-
-    @property
-    def frequencies_(self) -> np.ndarray:
-        """(features, n_components)."""
-        check_is_fitted(self, "n_seen_")
-        return self._map.frequencies.copy()
+    random_state: Any
 
     @property
     def _lift(self) -> Lift:
-        return Fourier(self.kernel_, self.n_components)
+        raise NotImplementedError
 
     @property
     def _n_features_out(self) -> int:
@@ -255,7 +210,73 @@ class FourierFeatures(_KernelFeatures):
         self._map: Any = self._lift.map(self._shape)
 
 
-class StructuredFeatures(FourierFeatures):
+class FourierFeatures(_Waves):
+    """Random Fourier features: z(x) = (sin u_1'x, ..., sin u_D'x, cos u_1'x, ..., cos u_D'x) / sqrt(D), for which
+    z(x)'z(x') estimates k(x, x'), off by about 1 / sqrt(2 D).
+
+    Rahimi, Recht: Random Features for Large-Scale Kernel Machines (2007).
+
+    Parameters
+    ----------
+    n_components : D, how many frequencies are drawn; each gives a sine and a cosine
+    kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", or such as ``Matern(nu=2.5)``
+    gamma : the kernel's, where it is not to be the kernel's own; "scale" is settled on the first 256 rows
+    map : "plain", independent draws; "quasi", those of a Sobol sequence, evenly spread, which err less
+    random_state : seed of the frequencies, which depend on it, the feature and the component alone
+    threads : on how many cores `transform` may run (two, where there are two); they change no result
+
+    Attributes
+    ----------
+    kernel_ : the kernel with its width settled
+    frequencies_ : (features, n_components), the u
+    n_seen_, n_features_in_, feature_names_in_ : rows so far, and what is known of their features
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream import FourierFeatures
+    >>> X = np.random.default_rng(0).normal(size=(1000, 5))
+    >>> FourierFeatures(200, gamma=0.1, random_state=0).fit_transform(X).shape
+    (1000, 400)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 400,
+        *,
+        kernel: str | Kernel = "gaussian",
+        gamma: float | str | None = None,
+        map: str = "plain",
+        random_state: Any = None,
+        threads: int | None = None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.map = map
+        self.random_state = random_state
+        self.threads = threads
+
+    @property
+    def _needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return NEEDS[self.map]
+
+    def _begin(self, width: int, dtype: Any) -> None:
+        one_of(("plain", "quasi"), map=self.map)
+        super()._begin(width, dtype)
+
+    @property
+    def frequencies_(self) -> np.ndarray:
+        """(features, n_components)."""
+        check_is_fitted(self, "n_seen_")
+        return self._map.frequencies.copy()
+
+    @property
+    def _lift(self) -> Lift:
+        return LIFTS[self.map](self.kernel_, self.n_components)
+
+
+class StructuredFeatures(_Waves):
     """Random Fourier features whose frequencies are rows of products of Hadamard matrices and random signs: O(log d) a
     component instead of O(d), and orthogonal, so that they err less. For dense rows of 64 features or more.
 
@@ -283,7 +304,22 @@ class StructuredFeatures(FourierFeatures):
     (1000, 2000)
     """
 
-    _needs = (SHIFT_INVARIANT, ISOTROPIC)
+    def __init__(
+        self,
+        n_components: int = 400,
+        *,
+        kernel: str | Kernel = "gaussian",
+        gamma: float | str | None = None,
+        random_state: Any = None,
+        threads: int | None = None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.random_state = random_state
+        self.threads = threads
+
+    _needs = NEEDS["structured"]
 
     @property
     def frequencies_(self) -> np.ndarray:

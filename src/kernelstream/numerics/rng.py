@@ -11,7 +11,7 @@ import numpy as np
 from .compile import compiled
 
 # What the random numbers of a kernel's key are for.
-FREQUENCY, MIXTURE, SIGNS, BINS, PARTS = range(5)
+FREQUENCY, MIXTURE, SIGNS, BINS, PARTS, SEEDS, QUASI = range(7)
 
 u8 = np.uint64
 _GOLDEN = u8(0x9E3779B97F4A7C15)

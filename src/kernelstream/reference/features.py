@@ -1,4 +1,5 @@
-"""Random frequencies u (d, D) of a spec: plain draws, or SORF (Yu et al. 2016): sqrt(p) H S1 H S2 H S3, row by row.
+"""Random frequencies u (d, D) of a spec: plain draws, those of Sobol's points, or SORF (Yu et al. 2016), sqrt(p) H S1 H
+S2 H S3, row by row.
 Random boxes (Rahimi, Recht 2007, Alg. 2), hashed into 4096 places a table.
 """
 
@@ -16,6 +17,8 @@ def frequencies(spec, seed, d):
     D = spec.n_components
     if spec.map == "plain":
         return spec.kernel.frequencies(seed, range(d), D)
+    if spec.map == "quasi":
+        return spec.kernel.quasi_frequencies(seed, range(d), D)
     return structured(seed, -(-d // p), -(-D // p))[:d, :D] * spec.kernel.scales(seed, D)
 
 

@@ -2,7 +2,7 @@
 
 from .base import Lift, descend_lifted, evaluate_lifted, lift_rows, lift_scaled
 from .binning import Binning
-from .fourier import Fourier
+from .fourier import Fourier, Quasi
 from .identity import Identity
 from .nystrom import Nystrom
 from .structured import Structured
@@ -13,6 +13,7 @@ __all__ = [
     "Identity",
     "Lift",
     "Nystrom",
+    "Quasi",
     "Structured",
     "descend_lifted",
     "evaluate_lifted",

@@ -75,6 +75,16 @@ class Fourier(Lift):
         require_same_seed(mine, theirs)
 
 
+@dataclass(frozen=True)
+class Quasi(Fourier):
+    """Frequencies that lie more evenly than independent draws do (Yang, Sindhwani, Avron, Mahoney: Quasi-Monte Carlo
+    Feature Maps for Shift-Invariant Kernels, 2014): those of the points of a Sobol sequence (`numerics.quasi`).
+    """
+
+    def _drawn(self, seed: int, features: range, dtype: Any) -> np.ndarray:
+        return self.kernel.quasi_frequencies(seed, features, self.n_components).astype(dtype)
+
+
 def _sincos_rows(projected, n, z):
     width = projected.shape[1]
     for i in range(n):
