@@ -61,13 +61,13 @@ clean:
 	rm -rf $(VENV) report.html curve.png build docs/api/generated docs/gallery docs/project
 
 $(VENV)/.ready: pyproject.toml | $(RUN)/python
-	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 # What the demo needs, not the developers' tools.
 $(VENV)/.demo: pyproject.toml | $(RUN)/python
 	@test $(VENV)/.ready -nt pyproject.toml || \
-		$(RUN)/python -m pip install --disable-pip-version-check --editable '.[cli,plot]'
+		$(RUN)/python -m pip install --disable-pip-version-check --no-compile --editable '.[cli,plot]'
 	@touch $@
 
 $(RUN)/python:

@@ -1,6 +1,6 @@
 """Which learner? Every learner on every development data set, as it comes: error against time, memory and drift.
 
-    python -m benchmarks.choosing            # runs what is missing, writes docs/choosing.json and docs/choosing.png
+    python -m benchmarks.choosing            # runs what is missing, writes picture and table of docs/choosing.md
     python -m benchmarks.choosing --anew     # runs everything
 
 Each learner has its defaults, features and targets in units of their deviation so far (`auto` takes them raw), and the
@@ -28,7 +28,9 @@ ROWS, BLOCK = 10_000, 500
 CHOSEN = (*DESIGN, "sea", "hyperplane", "led")
 DRIFTING = tuple(name for name in CHOSEN if SETS[name].in_time)
 WITHOUT_ERRORS = ("density",)  # no label is looked at
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS, FILE = Path(__file__).parents[1] / "docs", Path(__file__).with_suffix(".json")
+BEGIN, END = "<!-- choosing begins -->", "<!-- choosing ends -->"
+TICKS = (1, 1.5, 2, 3, 4)
 
 
 def run(name: str, rows: Rows) -> dict[str, float] | None:
@@ -95,6 +97,7 @@ def summaries(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
 
 def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     plt.style.use(DOCS / "examples" / "kernelstream.mplstyle")
     figure, axes = plt.subplots(1, 3, figsize=(15.0, 6.4), sharey=False)
@@ -113,13 +116,19 @@ def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
             for name, x, y in points:
                 axis.annotate(name, (x, y), fontsize=6.5, xytext=(3, 2), textcoords="offset points", color=colours(k))
         axis.set(xscale="log", yscale="log", xlabel=below, ylabel=beside)
+        for side, what in ((axis.xaxis, across), (axis.yaxis, up)):
+            if what in ("error", "drift"):
+                side.set_major_locator(FixedLocator(TICKS))
+                side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                side.set_minor_formatter(NullFormatter())
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     figure.savefig(path, dpi=110)
 
 
 def table(shown: dict[str, dict[str, float]]) -> str:
     """The page's: learners by their error."""
-    lines = ["| learner | times the least error | where it drifts | microseconds a row | model |", "| --- " * 5 + "|"]
+    lines = ["| learner | times the least error | where it drifts | microseconds a row | model |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
     for name, one in sorted(shown.items(), key=lambda pair: pair[1]["error"]):
         size = f"{one['bytes'] / 1e3:,.0f} kB"
         lines.append(f"| `{name}` | {one['error']:.2f} | {one['drift']:.2f} | {one['microseconds']:,.1f} | {size} |")
@@ -129,9 +138,11 @@ def table(shown: dict[str, dict[str, float]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--anew", action="store_true", help="run everything, whatever is known")
-    shown = summaries(measured(DOCS / "choosing.json", anew=parser.parse_args().anew))
+    shown = summaries(measured(FILE, anew=parser.parse_args().anew))
     draw(shown, DOCS / "choosing.png")
-    print(table(shown))
+    page = DOCS / "choosing.md"
+    head, rest = page.read_text().split(BEGIN)
+    page.write_text(f"{head}{BEGIN}\n{table(shown)}\n{END}{rest.split(END)[1]}")
 
 
 if __name__ == "__main__":
