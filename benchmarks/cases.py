@@ -117,7 +117,8 @@ class Case:
             after, left = _remembered(learner), learner.size
             kept = min(size, left)
             changed = int((before.coef[:, :kept] != after.coef[:, :kept]).any(0).sum())
-            changed += int((before.weights != after.weights).any(-2).sum())  # in any output
+            same = before.weights.shape == after.weights.shape  # auto learns all of them anew with a larger map
+            changed += int((before.weights != after.weights).any(-2).sum()) if same else after.weights.shape[-1]
             points = before.norms[:kept] != after.norms[:kept]
             moved = changed > 0 or left != size or points.any()
             if self.learner == "norma":  # which shrinks f in every round

@@ -203,7 +203,7 @@ def test_what_a_state_says_is_gone_on_from():
     np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_ledger_hands_out_every_row_until_it_is_kept(data):
     lengths = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=6))
