@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from kernelstream import Auto, Binary, Learner
+from kernelstream.engine.files import read, write
+from kernelstream.engine.state import ModelFileError
 from kernelstream.numerics import boxes as boxing
 from kernelstream.numerics.boxes import COLUMNS, EDGES, FULL, LEAST, STEP, draw_boxes, edges_of, fewer_places, no_boxes
 from kernelstream.reference import auto as reference
@@ -106,3 +108,31 @@ def test_auto_errs_less_for_its_boxes(data_directory, monkeypatch):
     with_boxes = mistakes()
     monkeypatch.setattr("kernelstream.algorithms.auto.FIRST_BOXES", 1 << 40)
     assert with_boxes < 0.95 * mistakes()
+
+
+@pytest.mark.parametrize(
+    ("leaf", "value"),
+    [("pick", 5), ("pick", -2), ("offset", -1), ("offset", boxing.RANKS), ("rows", FULL + 1), ("edges", np.nan)],
+)
+def test_a_file_with_boxes_that_no_run_leaves_is_refused(tmp_path, leaf, value):
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    learner = Learner(Auto(size="small"), Binary([0, 1]), seed=0)
+    learner.learn(X, X[:, 0] > 0)
+    learner.save(tmp_path / "a.ks")
+    header, arrays = read(tmp_path / "a.ks")
+    arrays[f"model.boxes.{leaf}"].flat[0] = value
+    write(tmp_path / "b.ks", header, arrays)
+    with pytest.raises(ModelFileError, match=r"b\.ks"):
+        Learner.load(tmp_path / "b.ks")
+
+
+def test_a_file_whose_columns_stand_behind_none_is_refused(tmp_path):
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    learner = Learner(Auto(size="small"), Binary([0, 1]), seed=0)
+    learner.learn(X, X[:, 0] > 0)
+    learner.save(tmp_path / "a.ks")
+    header, arrays = read(tmp_path / "a.ks")
+    arrays["model.boxes.pick"][0, 0] = -1
+    write(tmp_path / "b.ks", header, arrays)
+    with pytest.raises(ModelFileError, match="order that no run leaves"):
+        Learner.load(tmp_path / "b.ks")
