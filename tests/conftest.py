@@ -5,6 +5,7 @@ import os
 # Workers of pytest are one a core: products of matrices that took all of them would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import gc
 import signal
 import threading
 from fnmatch import fnmatch
@@ -128,6 +129,12 @@ def pytest_collection_modifyitems(items):
         other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in named)
         if any(fnmatch(name, long) for long in LONG) or (other and any(fnmatch(name, some) for some in SAMPLED)):
             item.add_marker("long")
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays: looking for garbage in it again and again takes minutes."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

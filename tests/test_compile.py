@@ -1,5 +1,6 @@
 """The compiler gateway: one importer of Numba, a cache that cannot be stale, results that do not depend on it."""
 
+import gc
 import os
 import re
 import shutil
@@ -254,3 +255,30 @@ def test_an_interrupt_waits_until_code_is_whole():
         next_of(1)
     assert len(seen) == len(next_of.signatures) == 1
     assert next_of(1) == 2
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_garbage_is_collected_after_compiling_as_before_it():
+    @compiled
+    def doubled(x):
+        return 2 * x
+
+    load, seen = doubled._cache.load_overload, []
+
+    def load_and_look(types, context):
+        seen.append(gc.isenabled())
+        return load(types, context)
+
+    doubled._cache.load_overload = load_and_look
+    try:
+        for collects, x in ((True, 1), (False, 1.5)):
+            (gc.enable if collects else gc.disable)()
+            doubled(x)
+            assert gc.isenabled() == collects
+        gc.enable()
+        with pytest.raises(Exception, match="nopython"):
+            doubled("a word")  # * is not compiled for it
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+    assert seen[:2] == [False, False]
