@@ -14,6 +14,7 @@ from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, ma
 from kernelstream.distributed.coordinator import Coordinator, Plan
 from kernelstream.distributed.ledger import Ledger
 from kernelstream.distributed.simulated import Costs, SimulatedCrew
+from kernelstream.distributed.worker import Unready, Worker
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import default_metrics
 from kernelstream.sources import ArraySource
@@ -235,3 +236,9 @@ def test_the_ledger_hands_out_every_row_until_it_is_kept(data):
             ledger.note(worker, work, lengths[work.piece] - work.skip, ended=True)
     ledger.keep(workers)
     assert ledger.over and ledger.rows == sum(lengths)
+
+
+@pytest.mark.parametrize("ask", [Worker.give, Worker.merged, lambda worker: worker.learn(None, None, 1)])
+def test_a_worker_that_came_back_without_a_model_says_so(ask):
+    with pytest.raises(Unready, match="has no model yet"):
+        ask(Worker())

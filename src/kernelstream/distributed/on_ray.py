@@ -9,7 +9,7 @@ from typing import Any
 
 from ..extras import needing
 from .crew import Answer, Lost
-from .worker import Worker
+from .worker import Unready, Worker
 
 with needing("ray"):
     import ray
@@ -23,7 +23,7 @@ with needing("ray"):
 
 # An actor has one core; its calls come one after another.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-_GONE = (RayActorError, ObjectLostError, NodeDiedError, WorkerCrashedError)
+_GONE = (RayActorError, ObjectLostError, NodeDiedError, WorkerCrashedError, Unready)
 _MODELS = ("give", "merged")  # methods that give one
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 

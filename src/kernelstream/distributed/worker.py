@@ -53,6 +53,10 @@ class Task(NamedTuple):
     measures: bool = False
 
 
+class Unready(RuntimeError):
+    """A worker that died while it was asked for nothing, and has come back without a model."""
+
+
 class Worker:
     """Before anything else it adopts a model."""
 
@@ -70,6 +74,11 @@ class Worker:
         self._learner = self._begun.snapshot()
         self._judges = [metric.fresh(self._classes) for metric in task.metrics]
 
+    def _required(self) -> Task:
+        if self._task is None:
+            raise Unready("a worker was started again and has no model yet.")
+        return self._task
+
     def words(self, piece: Source, head: Source) -> list[list[str]]:
         """The words of a piece that become features, in the order in which they come."""
         for _ in piece.after(head):
@@ -79,10 +88,10 @@ class Worker:
 
     def learn(self, work: Work, piece: Source, most: int) -> Learned:
         """Predict and learn at most so many rows of a piece, from those on that were learned before."""
-        assert self._task is not None
+        task = self._required()
         start, rows, model = time.perf_counter(), 0, OwnModel(self._learner)
         kinds = frozenset(judge.needs for judge in self._judges)
-        self._go_to(work, piece, self._task.head)
+        self._go_to(work, piece, task.head)
         strangers: list[Any] = []
         while rows < most and not strangers and (block := self._next(piece)) is not None:
             X, y = block
@@ -98,17 +107,19 @@ class Worker:
         self._place = work.piece, work.skip + rows
         if self._rest is None and not strangers:
             self._rest = self._next(piece)
-        asked = self._task.measures and self._begun.is_settled and rows > 0
+        asked = task.measures and self._begun.is_settled and rows > 0
         moved = self._learner.distance(self._begun) if asked else 0.0
         ended, seconds = self._rest is None, time.perf_counter() - start
         return Learned(rows, ended, seconds, strangers, moved, self._learner.is_settled, _PLACE)
 
     def give(self) -> tuple[Parts, list[dict[str, Any]]]:
         """The model, and what was measured since the last one was adopted."""
+        self._required()
         return self._learner.to_parts(), [judge.state() for judge in self._judges]
 
     def merged(self, *models: Parts) -> tuple[Parts, None]:
         """One model of several that went on from the one adopted last, as this worker's own did."""
+        self._required()
         learners = [learner_of(model) for model in models]
         for other in learners[1:]:
             learners[0].merge(other, since=self._begun)
