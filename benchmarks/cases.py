@@ -31,6 +31,7 @@ PAPERS: dict[str, dict[str, Any]] = {
     "nogd": {"rank": 80, "learning_rate": 0.2},
     "rrf": {"kernel": Gaussian(gamma=0.5), "n_components": 100},
     "dualsgd": {"budget": 100, "n_components": 200},
+    "koil": {"n_neighbours": 10, "regularization": 0.0},  # so that what a move changes can be counted
     "avm": {"kernel": Gaussian(gamma=0.0625), "regularization": 8.398e-5, "coverage": 1.0},
 }
 BUDGET = 400

@@ -243,6 +243,11 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
             "a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes
         ),
     ),
+    "koil": (
+        ROW,
+        Piece("a move: an axpy on f at the points for every coefficient that changes", ascents),
+        ONE_PASS,
+    ),
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
-from kernelstream import FOGD, OPAUC, Binary, Learner, Ridge
+from kernelstream import FOGD, KOIL, OPAUC, Binary, Learner, Ridge
 from kernelstream.kernels import Gaussian
 from kernelstream.sources.datasets import open_dataset
 
@@ -26,6 +26,9 @@ SETS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
 }
 SIZE = {"n_components": 100}
 LEARNERS: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "koil": (KOIL, {}, False),
+    "koil, B = 200": (KOIL, {"budget": 200}, False),
+    "koil, oldest, B = 200": (KOIL, {"budget": 200, "replacement": "oldest"}, False),
     "opauc": (OPAUC, SIZE, False),
     "fogd": (FOGD, SIZE, False),
     "fogd, weighted": (FOGD, SIZE, True),

@@ -6,8 +6,10 @@ from sklearn.datasets import load_digits
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, Perceptron, Regression, Ridge
 from kernelstream.evaluate import Asking, AtRandom, ByMargin, BySpread, prequential
+from kernelstream.evaluate.asking import rule_of
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
+from kernelstream.metrics import AskedRate, MistakeRate
 from kernelstream.sources import open_source
 
 X, Y = load_digits(return_X_y=True)
@@ -99,6 +101,53 @@ def test_a_run_of_it_is_judged_on_all_rows():
     assert asking.asked == asking.learner.n_seen < 1700
     assert trace.algorithm == "fogd, ByMargin(b=0.5)"
     assert trace.last.metrics["mistake_rate"] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("margin", ByMargin()),
+        ("margin:b=0.3", ByMargin(b=0.3)),
+        ("spread:kappa=0.2", BySpread(kappa=0.2)),
+        ("random:share=1", AtRandom(share=1.0)),
+    ],
+)
+def test_rules_go_by_words(text, rule):
+    assert rule_of(text) == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("margins", r"did you mean margin\? Choose one of margin, spread, random"),
+        ("margin:kappa=0.2", r"'kappa=0\.2'; margin has b, a number: ask='margin:b=0\.2'"),
+        ("random:share", "'share'; random has share"),
+        ("random:share=some", "'share=some'; random has share"),
+        ("random:share=2", r"share=2\.0 is a share"),
+    ],
+)
+def test_words_that_are_no_rule_are_refused(text, words):
+    with pytest.raises(ValueError, match=words):
+        rule_of(text)
+
+
+def test_the_share_is_measured_along_a_run():
+    asking = Asking(Learner("rbp", Multiclass(range(10)), scaling="online"), ByMargin(b=0.5))
+    trace = prequential(asking, open_source("digits"), metrics=[AskedRate(), MistakeRate()])
+    assert trace.headline == "mistake_rate"
+    assert trace.last.metrics["asked_rate"] == asking.share
+    course = trace.course("asked_rate")
+    assert (course.window[-1] < course.window[0]) and course.so_far[-1] == asking.share
+
+
+def test_a_learner_that_goes_on_asks_as_if_it_had_not_stopped():
+    whole, first = (Asking(perceptron(), ByMargin(b=0.5), seed=4) for _ in range(2))
+    expected = whole.learn(X[:400], Y[:400], LABELS)["labels"][150:]
+    first.learn(X[:150], Y[:150], LABELS)
+    second = Asking(first.learner, ByMargin(b=0.5), seed=4, seen=150)
+    assert np.array_equal(second.learn(X[150:400], Y[150:400], LABELS)["labels"], expected)
+    assert (second.seen, second.asked) == (whole.seen, whole.asked)
+    assert snapshot(second.learner) == snapshot(whole.learner)
 
 
 def test_what_cannot_be_asked_is_refused():

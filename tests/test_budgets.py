@@ -26,7 +26,7 @@ from kernelstream import (
 )
 from kernelstream.algorithms.forgetron import psi, shrinkage
 from kernelstream.engine.state import ModelFileError, leaves
-from kernelstream.kernels import Gaussian, Laplacian, Polynomial, Sigmoid
+from kernelstream.kernels import EVALUATED, Gaussian, Laplacian, Polynomial, Sigmoid
 from kernelstream.laws.agreement import N_ROWS
 from kernelstream.laws.algorithms import equals_its_reference
 from kernelstream.laws.cases import Case
@@ -359,7 +359,7 @@ def test_a_kernel_that_nothing_can_be_projected_with_is_refused_by_name(make):
 
 def test_a_variant_needs_what_it_uses():
     for spec in (BSGD(maintenance="removal"), BPA(maintenance="simple"), BPA(maintenance="nearest")):
-        assert replace(spec, kernel=Sigmoid()).needs == ()
+        assert replace(spec, kernel=Sigmoid()).needs == (EVALUATED,)
     with pytest.raises(ValueError, match=r"Sigmoid is not positive definite"):
         BSGD(maintenance="removal", kernel=Sigmoid()).set_params(maintenance="projection")
 

@@ -463,3 +463,66 @@ print(make("fogd"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
     assert done.stdout.startswith("The name FOGD belongs to kernelstream.algorithms.fogd.FOGD")
     assert "FOGD(" in done.stdout.splitlines()[-1]
+
+
+# Labels that are asked for.
+
+FEW = ("digits", "--algorithm", "rbp", "--scale", "online", "--ask", "margin:b=0.3")
+
+
+def test_a_run_that_asks_learns_less_and_says_how_much(tmp_path):
+    every, few = result("digits", "--algorithm", "rbp", "--scale", "online"), result(*FEW)
+    assert few["ask"] == "margin:b=0.3" and "ask" not in every and "asked_rate" not in every
+    assert 0.2 < few["asked_rate"] < 0.6 and few["rows"] == 1797
+    assert every["mistake_rate"] < few["mistake_rate"] < every["mistake_rate"] + 0.05
+    shown = call("run", *FEW, "--report", tmp_path / "page.html", "--csv", tmp_path / "few.csv")
+    assert re.search(r"asked rate +\d\d\.\d\d %", shown.output) and "by margin:b=0.3" in shown.output
+    page = (tmp_path / "page.html").read_text()
+    assert "asked rate" in page and "by margin:b=0.3" in page
+    assert "asked_rate" in (tmp_path / "few.csv").read_text().splitlines()[0]
+
+
+def test_learners_ask_each_for_itself_and_in_every_order():
+    answer = call("compare", "digits", "--algorithms", "rbp,fogd", *FEW[3:], "--json", "-")
+    rates = [run["asked_rate"] for run in json.loads(answer.stdout)["runs"]]
+    assert len(rates) == 2 and rates[0] != rates[1]
+    summary = result(*FEW, "--runs", "2", "--jobs", "1")["summary"]
+    assert 0.2 < summary["asked_rate"]["mean"] < 0.6 and summary["asked_rate"]["sd"] > 0
+
+
+def test_a_run_that_asks_is_resumed_with_the_same_bits(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    for name, n in (("some", 900), ("all", 1797)):
+        dump_svmlight_file(X[:n], y[:n], str(tmp_path / f"{name}.libsvm"))
+    data, part, common = tmp_path / "rows.libsvm", tmp_path / "part.ks", ("--task", "multiclass", *FEW[1:])
+    data.write_bytes((tmp_path / "some.libsvm").read_bytes())
+    kept = ("--checkpoint", part, "--every", "300")
+    assert call("run", data, *common, *kept).exit_code == 0
+    data.write_bytes((tmp_path / "all.libsvm").read_bytes())
+    refused = call("run", data, *common[:-2], *kept, "--resume")
+    assert refused.exit_code == 2 and "begun with ask 'margin:b=0.3', not None" in refused.output
+    resumed, whole = result(data, *common, *kept, "--resume"), result(data, *common)
+    assert timeless(resumed)["asked_rate"] == timeless(whole)["asked_rate"]
+    assert resumed["mistake_rate"] == whole["mistake_rate"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--ask", "surely"), "--ask surely is not known; choose one of margin, spread, random"),
+        (("--ask", "margin", "--delay", "3"), "--delay is about labels of all rows"),
+        (("--ask", "margin", "--drift", "adwin"), "--drift is about labels of all rows"),
+        (("--ask", "margin", "--test", "digits"), "--test goes with none of"),
+        (("--ask", "margin", "--workers", "2"), "--ask needs all rows in one place"),
+        (("--ask", "spread"), "rbp does not say how much it knows of a row"),
+    ],
+)
+def test_what_does_not_go_with_asking_is_refused(arguments, words):
+    answer = call("run", "digits", "--algorithm", "rbp", *arguments)
+    assert answer.exit_code == 2 and words in " ".join(answer.stderr.split())
+
+
+def test_what_has_no_labels_to_ask_for_is_refused():
+    assert "labels are asked for where there are classes" in call("run", "diabetes", "--ask", "margin").output
+    theirs = ("compare", "digits", "--algorithms", "sklearn.linear_model.SGDClassifier", "--ask", "random")
+    assert "for our own algorithms only" in " ".join(call(*theirs).output.split())

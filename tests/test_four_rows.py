@@ -74,7 +74,7 @@ def test_rows_shown_before_late_labels_see_every_change(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["ogd", "rbp", "bogd", "bsgd-r", "bsgd-m", "projectron", "polk", "avm", "tvm", "lasvm"]
+    "name", ["ogd", "rbp", "bogd", "bsgd-r", "bsgd-m", "projectron", "polk", "avm", "tvm", "lasvm", "koil"]
 )
 def test_block_size_has_no_effect_on_images(name, data_directory):
     with np.load(data_directory / "mnist" / "mnist.train.npz") as file:

@@ -157,7 +157,7 @@ def test_shrinking_leaves_no_trace_of_the_removed_point():
     assert not follower.R.any()
 
 
-@pytest.mark.parametrize("kernel", example_kernels() + composite_kernels(), ids=str)
+@pytest.mark.parametrize("kernel", [k for k in example_kernels() + composite_kernels() if k.evaluated], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gram_and_cross_matrices_equal_the_reference(kernel, dtype):
     A, B = (sparse_rows(n, seed=n).astype(np.float32).astype(np.float64) for n in (25, 11))
@@ -173,7 +173,7 @@ def test_cross_matrix_of_dictionaries_of_different_width_fills_with_zeros():
     A, B = sparse_rows(6), sparse_rows(5, seed=9)
     narrow = A[:, :30]
     A = np.where(np.arange(40) < 30, A, 0.0)
-    for kind in KERNELS.values():
+    for kind in (kind for kind in KERNELS.values() if kind.evaluated):
         kernel = kind() if kind is Linear else kind(gamma=0.2)
         wide, cut = dictionary(kernel, A, "float64"), dictionary(kernel, narrow, "float64")
         other = dictionary(kernel, B, "float64")

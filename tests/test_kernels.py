@@ -11,7 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from kernelstream import BSGD, FOGD, NOGD, OGD, Auto, Binary, Learner, OnlineKernelClassifier
+from kernelstream import (
+    BSGD,
+    FOGD,
+    KRLS,
+    NOGD,
+    OGD,
+    Auto,
+    Binary,
+    DualSGD,
+    Learner,
+    OnlineKernelClassifier,
+    Regression,
+    Ridge,
+)
+from kernelstream.evaluate.settings import flat, spec_from
 from kernelstream.kernels import (
     KERNELS,
     SQUARED_DISTANCE,
@@ -25,27 +39,31 @@ from kernelstream.kernels import (
     Polynomial,
     Product,
     Sigmoid,
+    SpectralMixture,
     Sum,
 )
 from kernelstream.laws import KERNEL_LAWS, check_kernel
 from kernelstream.laws.agreement import KERNEL_ROUNDING
 from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows, stream
-from kernelstream.laws.kernels import dictionary, kernel_rows
+from kernelstream.laws.kernels import dictionary, kernel_laws, kernel_rows
 from kernelstream.numerics.compile import compiled
 from kernelstream.numerics.elementary import exp
 from kernelstream.numerics.expansion import kernel_row, own_value
 from kernelstream.numerics.programme import MOST_PARTS
 from kernelstream.numerics.rows import Sample, complete_row, dense_row
 from kernelstream.numerics.tiles import TILE
+from kernelstream.parameters import from_json
 from kernelstream.reference.kernels import matrix
 from kernelstream.tasks import BINARY
 
 DTYPES = ["float32", "float64"]
 SINGLE = example_kernels()
 EXAMPLES = SINGLE + composite_kernels()
+EVALUATED = [kernel for kernel in EXAMPLES if kernel.evaluated]
 SPECTRAL = [kernel for kernel in EXAMPLES if kernel.shift_invariant]
 SINGLE_SPECTRAL = [kernel for kernel in SINGLE if kernel.shift_invariant]
-every_kernel = pytest.mark.parametrize("kernel", EXAMPLES, ids=str)
+LAWS = [(law, kernel) for kernel in EXAMPLES for law in kernel_laws(kernel)]
+every_kernel = pytest.mark.parametrize("kernel", EVALUATED, ids=str)
 
 
 def close(got, expected, tolerance):
@@ -58,8 +76,7 @@ def representable(X):
     return X.astype(np.float32).astype(np.float64)
 
 
-@pytest.mark.parametrize("law", KERNEL_LAWS)
-@every_kernel
+@pytest.mark.parametrize(("law", "kernel"), LAWS, ids=str)
 def test_law(law, kernel):
     if law == "kernel_is_positive" and isinstance(kernel, Sigmoid):
         with pytest.raises(AssertionError, match="eigenvalue"):  # as its docstring says
@@ -112,7 +129,7 @@ def test_large_values_keep_accuracy_in_float32(kernel, storage):
 
 def test_equal_rows_have_kernel_one_exactly_when_dense():
     X = np.random.default_rng(4).normal(scale=100.0, size=(20, 7))
-    for kernel in SPECTRAL:
+    for kernel in (kernel for kernel in SPECTRAL if kernel.evaluated):
         for dtype in DTYPES:
             assert (np.diag(kernel_rows(kernel, X, X, dtype)) == 1.0).all()
 
@@ -249,7 +266,7 @@ def test_a_frequency_is_a_function_of_seed_feature_and_component(kernel):
     assert len(np.unique(whole)) == whole.size
 
 
-@pytest.mark.parametrize("kernel", SINGLE_SPECTRAL, ids=str)
+@pytest.mark.parametrize("kernel", [k for k in SINGLE_SPECTRAL if not getattr(k, "means", ())], ids=str)
 def test_frequencies_scale_with_the_width(kernel):
     """exp(-gamma d^2) = exp(-(sqrt(gamma) d)^2), and exp(-gamma |d|): frequencies are those of gamma = 1, scaled."""
     base = type(kernel)(**{**kernel.get_params(), "gamma": 1.0}).frequencies(1, range(3), 40)
@@ -263,9 +280,90 @@ def test_a_kernel_without_a_spectrum_says_so(kernel):
         kernel.frequencies(0, range(3), 10)
 
 
+# A spectral mixture.
+
+G = Gaussian(gamma=0.3)
+DAILY = SpectralMixture(0.3, n_parts=3, means=((2.0, 0.0, 1.0), (0.0, 3.0)))
+
+
+def test_a_spectral_mixture_is_a_mean_of_gaussians_times_waves():
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 5))
+    waves = np.cos(2.0 * (x - z)[0] + (x - z)[2]), np.cos(3.0 * (x - z)[1]), 1.0
+    assert matrix(DAILY, x, z)[0, 0] == pytest.approx(np.exp(-0.3 * ((x - z) ** 2).sum()) * np.mean(waves))
+    assert matrix(SpectralMixture(0.3), x, z)[0, 0] == pytest.approx(matrix(Gaussian(gamma=0.3), x, z)[0, 0])
+
+
+@pytest.mark.parametrize("quasi", [False, True], ids=["plain", "quasi"])
+def test_frequencies_of_a_mixture_lie_around_the_means_of_its_parts(quasi):
+    kernel = SpectralMixture(0.3, n_parts=2, means=((20.0, 0.0, 10.0), (0.0, 30.0)))
+    found = (kernel.quasi_frequencies if quasi else kernel.frequencies)(1, range(4), 8000)
+    first = found[0] > 10.0
+    assert first.sum() == pytest.approx(4000, abs=2)
+    for part, mean in ((first, (20.0, 0.0, 10.0, 0.0)), (~first, (0.0, 30.0, 0.0, 0.0))):
+        np.testing.assert_allclose(found[:, part].mean(axis=1), mean, atol=5 * np.sqrt(0.6 / 4000))
+        np.testing.assert_allclose(found[:, part].std(axis=1), np.sqrt(0.6), rtol=0.06)
+
+
+def test_without_means_a_mixture_draws_the_frequencies_of_the_gaussian():
+    assert np.array_equal(SpectralMixture(0.3).frequencies(4, range(5), 30), G.frequencies(4, range(5), 30))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"n_parts": 0}, "n_parts=0"),
+        ({"means": (1.0, 2.0)}, "tuple of tuples"),
+        ({"means": [[1.0]]}, "tuple of tuples"),
+        ({"means": "1,2"}, "tuple of tuples"),
+        ({"means": ((1.0,), (2.0,), (3.0,))}, "means has 3 parts and n_parts=2"),
+        ({"means": ((np.inf,),)}, "means=inf must be a finite number"),
+        ({"means": (("1",),)}, "means='1' must be a finite number"),
+    ],
+)
+def test_what_is_no_mixture_is_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        SpectralMixture(**values)
+
+
+def test_a_mean_that_overflows_is_refused():
+    spec = FOGD(kernel=SpectralMixture(0.3, means=((1e39,),)))
+    with pytest.raises(ValueError, match=r"needs the number 1e\+39.*not finite in float32"):
+        Learner(spec, Binary([-1, 1]))
+    Learner(spec, Binary([-1, 1]), dtype="float64")
+
+
+@pytest.mark.parametrize(
+    "kernel", [DAILY, 0.5 * DAILY + 0.5 * Gaussian(gamma=1.0), DAILY * Laplacian(gamma=0.1)], ids=str
+)
+def test_learners_that_compute_kernel_values_refuse_a_mixture_by_name(kernel):
+    for spec in (OGD, NOGD, partial(BSGD, maintenance="removal"), DualSGD, KRLS, partial(Ridge, map="nystrom")):
+        with pytest.raises(ValueError, match=r"SpectralMixture.* has values that are no function.*fogd, rrf"):
+            spec(kernel=kernel)
+
+
+def test_a_mixture_has_flat_settings_and_comes_back_from_json():
+    assert flat(FOGD(kernel=DAILY))["kernel"] == "spectral-mixture"
+    assert flat(FOGD(kernel=DAILY))["kernel.means"] == DAILY.means
+    spec = spec_from("rrf", ["kernel=spectral-mixture", "kernel.n_parts=4", "kernel.gamma=0.5"])
+    assert spec.kernel == SpectralMixture(0.5, n_parts=4)
+    assert from_json(DAILY.to_json()) == DAILY
+
+
+def test_a_period_that_is_known_is_foreseen_where_no_row_has_been():
+    """On a clock that runs on, a Gaussian knows nothing of tomorrow."""
+    hour = np.arange(24.0 * 40)[:, None]
+    y = np.sin(2 * np.pi * hour[:, 0] / 24) + 0.3 * np.cos(4 * np.pi * hour[:, 0] / 24)
+    errors = {}
+    for kernel in (SpectralMixture(1e-8, means=((2 * np.pi / 24,), (4 * np.pi / 24,))), Gaussian(gamma=0.1)):
+        learner = Learner(FOGD(kernel=kernel, n_components=200), Regression(), dtype="float64")
+        errors[type(kernel)] = np.abs(learner.learn(hour, y)[:, 0] - y)[480:].mean()
+    assert errors[SpectralMixture] < 0.01 < 0.3 < errors[Gaussian]
+
+
 # Sums and products.
 
-G, L = Gaussian(gamma=0.3), Linear()
+L = Linear()
 
 
 def test_kernels_add_and_multiply():

@@ -12,6 +12,7 @@ from kernelstream import (
     ALGORITHMS,
     AROW,
     FOGD,
+    KOIL,
     NOGD,
     OGD,
     OMKC,
@@ -58,6 +59,7 @@ SPECS = {
     "ufo-mkl, sparse": UFOMKL(sparsity=0.05),
     "arow, diagonal": AROW(covariance="diagonal"),
     "scw, second": SCW(variant=2),
+    "koil, oldest": KOIL(replacement="oldest"),
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

@@ -14,6 +14,7 @@ from kernelstream import (
     NOGD,
     NORMA,
     OGD,
+    RRF,
     Auto,
     Binary,
     Density,
@@ -27,7 +28,7 @@ from kernelstream import (
     Ridge,
     Stack,
 )
-from kernelstream.kernels import SQUARED_DISTANCE, Gaussian, Kernel, Laplacian, Polynomial
+from kernelstream.kernels import SQUARED_DISTANCE, Gaussian, Kernel, Laplacian, Polynomial, SpectralMixture
 from kernelstream.laws.cases import Case, cases, one_a_task
 from kernelstream.laws.examples import composite_kernels, example_kernels, stream
 from kernelstream.tasks import REGRESSION, Classification
@@ -112,9 +113,11 @@ def test_every_kernel(case):
 # What learners can be beside their defaults.
 
 GAUSSIAN = Gaussian(gamma=0.3)
+MIXTURE = SpectralMixture(0.3, n_parts=3, means=((1.0, 0.5), (0.0, 0.0, 2.0)))
 VARIANTS = {
     "structured": FOGD(kernel=GAUSSIAN, n_components=1100, map="structured"),
     "quasi": FOGD(kernel=GAUSSIAN, n_components=24, map="quasi"),
+    "mixture": RRF(kernel=MIXTURE, n_components=25, width_learning_rate=0.03),
     "binning": FOGD(kernel=Laplacian(gamma=0.3), n_components=24, map="binning"),
     "gathering": NOGD(kernel=GAUSSIAN, budget=400),
     "exact": Ridge(kernel=GAUSSIAN, n_components=24, solve="exact", forget=0.99),

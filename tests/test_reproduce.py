@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from kernelstream import ALGORITHMS
 from kernelstream.cli import app
 from kernelstream.evaluate.settings import spec_from
-from kernelstream.papers import ItemError, find, items, names
+from kernelstream.papers import ItemError, find, items, names, series
 from kernelstream.papers.claims import check_claim
 from kernelstream.papers.items import DataSet, Item, Published
 from kernelstream.papers.pages import comma_separated, markdown, write_page, write_result
@@ -39,12 +39,14 @@ from kernelstream.sources.datasets import DATASETS
 from kernelstream.sources.generators import GENERATED
 
 EVERY = names()
+COMPUTED = ("brodatz-textons", series.LORENZ)
 WANTED = {
     "lsokl": {*(f"table-{n}" for n in (3, 5, 7, 9)), *(f"figure-{n}" for n in range(1, 7))},
     "bogd": {"table-2", "table-3"},
     "rrf": {"table-1", "table-2", "figure-1", "figure-2"},
     "polk": {"table-2", "table-3", *(f"figure-{n}" for n in range(2, 11))},
     "avm": {"table-3", "table-4", "table-5", *(f"figure-{n}" for n in range(2, 10))},
+    "kafbox": {"table-1", "table-2"},
 }
 
 
@@ -73,7 +75,7 @@ def test_an_item_says_all_that_running_it_needs(path):
     for data in item.data:
         assert item.kind != "table" or set(data.set) <= {"all", *(entrant.label for entrant in item.entrants)}
         name = data.source.partition("/")[0].partition(":")[0]
-        assert data.absent or name in DATASETS or name in GENERATED or name.startswith("brodatz-textons")
+        assert data.absent or name in DATASETS or name in GENERATED or name.startswith(COMPUTED)
     if item.kind == "table":
         assert item.published and item.settings_source
         shown = {(data.label, entrant.label) for data in item.data for entrant in item.entrants}
@@ -426,3 +428,48 @@ def test_every_item_states_the_sizes_of_its_learners():
                     swept += item.parameter == size
                     assert size in given, f"{path}: {entrant.label} on {data.label} has no {size}"
     assert swept
+
+
+# Series.
+
+
+def test_kafboxs_lorenz_series_is_the_one_of_its_file():
+    """Values at its beginning, after 1,600 steps and at its end, and how many characters all of them have."""
+    written = [f"{value:.6f}" for value in series.lorenz_values()]
+    assert written[:3] == ["35.000000", "34.766667", "34.443866"]
+    assert written[1599:1602] == ["18.286657", "17.805800", "17.338375"]
+    assert written[-3:] == ["13.304219", "14.489282", "15.888197"]
+    assert sum(len(line) + 1 for line in written) == 99_790
+
+
+def test_a_series_is_foretold_from_its_last_values_in_its_order():
+    X, y = series.lorenz_rows()
+    values = series.lorenz_values()
+    assert X.shape == (10_000, 6) and np.array_equal(y, values[1:])
+    assert np.array_equal(X[2], [*values[2::-1], 0.0, 0.0, 0.0])
+    assert np.array_equal(X[700], values[695:701][::-1])
+    data = find("kafbox/table-1").data[0]
+    (order,) = orders(data, load(data), 5)
+    assert np.array_equal(order, np.arange(10_000))
+
+
+def test_decibels_are_of_the_rows_after_the_first_thousand():
+    y, shown = np.zeros(1500), np.where(np.arange(1500) < 1000, 100.0, 0.1)
+    whole, cut = series.LateDecibels(), series.LateDecibels()
+    assert np.isnan(whole.update(y[:1000], shown[:1000]).value)
+    whole.update(y[1000:], shown[1000:])
+    for t in range(0, 1500, 7):
+        cut.update(y[t : t + 7], shown[t : t + 7])
+    assert whole.value == pytest.approx(-20.0) and cut.value == whole.value
+
+
+@pytest.mark.parametrize("path", ["kafbox/table-1", "kafbox/table-2"])
+def test_kafboxs_filters_come_out_as_published_but_the_tracker_on_lorenz(path):
+    item = find(path)
+    result = run_item(item, jobs=1)
+    differing = {cell.learner for cell in result.cells if verdict(item, cell) == DIFFERS}
+    assert differing == ({"KRLS-T"} if path == "kafbox/table-1" else set())
+    exact = {"KAP", "SW-KRLS", "QKLMS", "KNLMS", "NORMA"}
+    for cell in result.cells:
+        if path == "kafbox/table-1" and cell.learner in exact:
+            assert round(cell.mean, 2) == item.published[cell.data, cell.learner].value, cell.learner

@@ -10,10 +10,10 @@ from kernelstream import FOGD, Binary, Learner, Multiclass, OnlineKernelClassifi
 from kernelstream.algorithms.rrf import RRF, WIDEST
 from kernelstream.engine import files
 from kernelstream.engine.state import ModelFileError
-from kernelstream.kernels import Cauchy, Gaussian, Laplacian
+from kernelstream.kernels import Cauchy, Gaussian, Laplacian, SpectralMixture
 from kernelstream.laws.agreement import ROUNDING, snapshot
-from kernelstream.laws.cases import reference_loss
-from kernelstream.laws.examples import TASKS, stream
+from kernelstream.laws.cases import one_a_task, reference_loss
+from kernelstream.laws.examples import TASKS, example_kernels, stream
 from kernelstream.reference import rrf as reference
 from kernelstream.report.plots import write_widths
 from kernelstream.schedules import InverseSqrt
@@ -21,7 +21,7 @@ from kernelstream.sources import open_source
 from kernelstream.tasks import BINARY, MULTICLASS, REGRESSION
 
 GAUSSIAN = Gaussian(gamma=0.3)
-SELECTED = laws.selection(RRF())
+SELECTED = laws.selection(RRF(), [kernel for kernel in example_kernels() if not hasattr(kernel, "n_parts")])
 AUTHORS = RRF(
     kernel=Gaussian(gamma=0.5),
     loss="hinge",
@@ -243,6 +243,131 @@ def test_a_round_moves_a_log_width_by_the_clip_at_most():
         moves.append(np.abs(np.log(learner.attributes["widths"] / before)).max())
         before = learner.attributes["widths"]
     assert max(moves) == pytest.approx(0.005, rel=1e-9)
+
+
+# A spectral mixture: each part has widths and a mean.
+
+MIXTURE = SpectralMixture(0.3, n_parts=3, means=((1.0, 0.5), (0.0, 0.0, 2.0)))
+MIXTURES = laws.selection(RRF(), [MIXTURE])
+MOVING = {"width_learning_rate": 0.03}
+
+
+@pytest.mark.parametrize("law", laws.ALGORITHM_LAWS)
+def test_law_of_a_mixture_whose_means_move(law):
+    laws.check_law(
+        law, [adjusted(c, **MOVING) for c in one_a_task(MIXTURES) if laws.applies(law, adjusted(c, **MOVING))]
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"width_learning_rate": 0.01, "width_clip": np.inf, "n_components": 25},
+        {"width_learning_rate": InverseSqrt(0.05), "learning_rate": InverseSqrt(0.5), "threshold": 0.1},
+        {"as_printed": True, "width_learning_rate": 0.01, "threshold": 0.1, "normalize": False, "learning_rate": 0.01},
+        {"n_components": 2, "width_learning_rate": 0.03},  # a part without a component
+    ],
+    ids=["unclipped", "schedules", "as printed", "few"],
+)
+@pytest.mark.parametrize("case", MIXTURES, ids=str)
+def test_a_mixture_equals_the_reference_when_its_means_move(case, values):
+    laws.ALGORITHM_LAWS["equals_its_reference"](adjusted(case, **values))
+
+
+@pytest.mark.parametrize("case", MIXTURES, ids=str)
+def test_a_step_descends_the_loss_in_the_means(case):
+    h, rate, c = 1e-5, 1e-4, np.sqrt(0.6)
+    case = adjusted(case, width_learning_rate=rate, width_clip=np.inf)
+    X, y = stream(case.task)
+    learner, loss, steep = case.learner(), reference_loss(case), 0
+    learner.learn(X[:60], y[:60])
+    for t in range(60, 80):
+        x, label = X[t : t + 1], y[t : t + 1]
+        target, slopes = learner.task.encode(label)[0], np.zeros((3, 6))
+        for q, a in np.ndindex(3, 6):
+            values = []
+            for move in (-h, h):
+                learner._state.moves[q, a] += move
+                values.append(loss(target, learner.scores(x)[0])[0])
+                learner._state.moves[q, a] -= move
+            slopes[q, a] = (values[1] - values[0]) / (2 * h)
+        before = learner.attributes["part_means"]
+        learner.learn(x, label)
+        got = (before - learner.attributes["part_means"]) / (rate * c)
+        np.testing.assert_allclose(got, slopes, atol=2e-6, rtol=1e-4)
+        steep += np.abs(got).max() > 1e-3
+    assert steep >= 5
+
+
+@pytest.mark.parametrize("case", MIXTURES, ids=str)
+def test_a_mixture_that_stays_is_fogd_of_it_and_merges(case):
+    X, y = stream(case.task)
+    fixed = adjusted(case, width_learning_rate=0.0)
+    shared = {name: getattr(fixed.spec, name) for name in FOGD().get_params(deep=False) if hasattr(fixed.spec, name)}
+    mine, theirs = fixed.learner(), replace(fixed, spec=FOGD(**shared)).learner()
+    np.testing.assert_allclose(mine.learn(X, y), theirs.learn(X, y), atol=1e-9)
+    laws.ALGORITHM_LAWS["merge_is_the_weighted_sum"](fixed)
+
+
+def test_mixtures_whose_means_have_moved_apart_do_not_merge():
+    X, y = stream(BINARY)
+    one, other = (Learner(RRF(kernel=MIXTURE), Binary([-1, 1])) for _ in range(2))
+    one.learn(X[:70], y[:70])
+    other.learn(X[70:], y[70:])
+    with pytest.raises(ValueError, match=r"widths differ.*width_learning_rate=0"):
+        one.merge(other)
+    other._state.widths[:] = one._state.widths
+    with pytest.raises(ValueError, match=r"means differ.*width_learning_rate=0"):
+        one.merge(other)
+
+
+def test_a_late_feature_starts_at_the_mean_of_its_part():
+    X, y = stream(BINARY)
+    learner = Learner(RRF(kernel=MIXTURE), Binary([-1, 1]), grow_features=True)
+    learner.learn(X[:, :2], y)
+    moved = learner.attributes["part_means"]
+    learner.learn(X[:1, :4], y[:1], 0.0)
+    assert np.array_equal(learner.attributes["part_means"][:, :2], moved)
+    assert np.array_equal(learner.attributes["part_means"][:, 2:], [[0, 0], [2.0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("clip", [1.0, np.inf])
+def test_means_stay_finite_on_huge_features(clip):
+    X, y = stream(REGRESSION, n=300)
+    X = np.clip(X * 10.0 ** np.array([15, 9, 4, 1, -5, -12]), -1e15, 1e15)
+    for dtype in ("float32", "float64"):
+        for rate in ("auto", 100.0, np.inf):
+            spec = RRF(kernel=MIXTURE, width_learning_rate=rate, width_clip=clip, n_components=30)
+            learner = Learner(spec, Regression(), dtype=dtype)
+            assert np.isfinite(learner.learn(X, y)).all()
+            assert np.abs(learner._state.moves).max() <= WIDEST
+
+
+def test_a_mixture_goes_where_the_period_is():
+    """sin(6 x) of one feature, and frequencies that begin at 4.5 with a deviation of 0.45."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(20000, 2))
+    y = np.sin(6 * X[:, 0])
+    errors = {}
+    for rate in (0.0, 0.01):
+        kernel = SpectralMixture(0.1, n_parts=1, means=((4.5,),))
+        learner = Learner(RRF(kernel=kernel, width_learning_rate=rate, n_components=60), Regression(), dtype="float64")
+        errors[rate] = np.abs(learner.learn(X, y)[:, 0] - y)[15000:].mean()
+    assert errors[0.01] < 0.3 * errors[0.0]
+    assert 4.5 < learner.attributes["part_means"][0, 0] < 6.0
+
+
+@pytest.mark.parametrize(("name", "bad"), [("widths", 0.0), ("moves", 1e9), ("moves", np.nan)])
+def test_a_file_with_an_impossible_mixture_is_refused(name, bad, tmp_path):
+    X, y = stream(BINARY)
+    learner = Learner(RRF(kernel=MIXTURE), Binary([-1, 1]))
+    learner.learn(X, y)
+    header, arrays = learner.to_parts()
+    arrays[f"model.{name}"] = arrays[f"model.{name}"].copy()
+    arrays[f"model.{name}"][1, 2] = bad
+    files.write(tmp_path / "bad.ks", header, arrays)
+    with pytest.raises(ModelFileError, match=name):
+        Learner.load(tmp_path / "bad.ks")
 
 
 @pytest.mark.parametrize("bad", [0.0, 1e9, np.nan])

@@ -29,7 +29,7 @@ from .numerics.tiles import ALONE, four_rows, one_row
 from .numerics.tiles import DOT as DOT
 from .numerics.tiles import MANHATTAN as MANHATTAN
 from .numerics.tiles import SQUARED_DISTANCE as SQUARED_DISTANCE
-from .parameters import Parameters, at_least, did_you_mean, one_of, positive, whole
+from .parameters import Parameters, at_least, did_you_mean, finite, one_of, positive, whole
 
 # The largest gamma that is settled on data: finite in float32, with room for the factors of a formula.
 WIDEST = 1e30
@@ -71,6 +71,11 @@ class Need(NamedTuple):
         return ValueError(self.refusal.format(kernel=kernel.called))
 
 
+EVALUATED = Need(
+    "evaluated",
+    "{kernel} has values that are no function of a distance or a product of two rows, so this learner cannot compute "
+    "them. Use another kernel, or a learner on random features: fogd, rrf, ridge, arow, scw, opauc, density.",
+)
 POSITIVE_DEFINITE = Need(
     "positive_definite",
     "{kernel} is not positive definite, so nothing can be projected in its space. "
@@ -79,8 +84,8 @@ POSITIVE_DEFINITE = Need(
 SHIFT_INVARIANT = Need(
     "shift_invariant",
     "{kernel} has no spectral sampler: random Fourier features need a shift-invariant kernel with k(x, x) = 1 "
-    "(Gaussian, Laplacian, Cauchy, Matern; a product of them; a sum whose multipliers add up to 1, as in "
-    "0.5 * Gaussian() + 0.5 * Laplacian()). NOGD takes any kernel, Ridge(map='nystrom') any positive definite one.",
+    "(Gaussian, Laplacian, Cauchy, Matern, SpectralMixture; a product of them; a sum whose multipliers add up to 1, as "
+    "in 0.5 * Gaussian() + 0.5 * Laplacian()). NOGD takes any kernel, Ridge(map='nystrom') any positive definite one.",
 )
 ISOTROPIC = Need(
     "isotropic",
@@ -90,7 +95,7 @@ ISOTROPIC = Need(
 QUASI = Need(
     "quantiles",
     "{kernel} is made of several kernels: map='quasi' needs a single shift-invariant one (Gaussian, Laplacian, Cauchy, "
-    "Matern). Use map='plain'.",
+    "Matern, SpectralMixture). Use map='plain'.",
 )
 BINNED = Need(
     "binned",
@@ -107,6 +112,7 @@ class Kernel(Parameters):
     isotropic: ClassVar[bool] = False  # shift-invariant and a Gaussian of random width, see `scales`
     quantiles: ClassVar[bool] = False  # a frequency is made of quantiles, see `quasi_frequencies`
     binned: ClassVar[bool] = False  # the chance that two rows share a box of random sides, see `steps`
+    evaluated: ClassVar[bool] = True  # by a formula on a metric; else there is a spectral sampler alone
     gaussian: ClassVar[bool] = False  # two terms become one by the closed form of `numerics.pairs`
     positive_definite: ClassVar[bool] = True
     _pointer: ClassVar[Pointer]
@@ -282,9 +288,15 @@ class _Spectral(_Scaled):
         return draws * self._mixed(seed, n_components)
 
     def quasi_frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
-        # The first coordinate is the component's own, so that features may come later.
+        own, others = self._even(seed, features, n_components)
+        return self.draws(others) * self.mixture(own)
+
+    def _even(self, seed: int, features: Any, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+        """Evenly spread numbers: one for each component (the first coordinate, so that features may come later), and
+        (features, n_components).
+        """
         own, *others = quasi.points(seed, [0, *(int(f) + 1 for f in features)], n_components)
-        return self.draws(np.array(others).reshape(-1, n_components)) * self.mixture(own)
+        return own, np.array(others).reshape(-1, n_components)
 
     def scales(self, seed: int, n_components: int) -> np.ndarray:
         if not self.isotropic:
@@ -425,6 +437,70 @@ class Matern(_Spectral):
 
 
 @dataclass
+class SpectralMixture(_Spectral):
+    """The mean over q of exp(-gamma ||x - z||^2) cos(m_q'(x - z)): patterns that come again along the directions m_q
+    (Wilson, Adams: Gaussian Process Kernels for Pattern Discovery and Extrapolation, 2013).
+
+    Its spectrum is a mixture of normal laws around the means m_q. Weights and widths that differ are sums:
+    ``0.8 * SpectralMixture(0.1, means=((0.26,),)) + 0.2 * Gaussian(1.0)``. Learners on random features take it; the
+    others, which compute kernel values, refuse it. RRF learns means and widths of each part.
+
+    n_parts: how many normal laws are mixed, with equal shares.
+    means: those of the first parts, a tuple of numbers each: the frequency along each feature, 2 pi / period. What is
+    left out is 0; with no means it is the Gaussian kernel, from which RRF learns some.
+    """
+
+    n_parts: int = 2
+    means: tuple[tuple[float, ...], ...] = ()
+
+    metric: ClassVar[int] = SQUARED_DISTANCE  # what gamma is measured by
+    isotropic: ClassVar[bool] = False
+    evaluated: ClassVar[bool] = False
+
+    def check(self) -> None:
+        super().check()
+        whole(1, n_parts=self.n_parts)
+        if not (isinstance(self.means, tuple) and all(isinstance(one, tuple) for one in self.means)):
+            raise ValueError(f"means={self.means!r} must be a tuple of tuples, as in means=((0.26, 0.0), (0.52,)).")
+        if len(self.means) > self.n_parts:
+            raise ValueError(f"means has {len(self.means)} parts and n_parts={self.n_parts}; give no more than those.")
+        for number in (number for one in self.means for number in one):
+            finite(means=number)
+
+    def constants(self) -> tuple[float, ...]:
+        return (self.settled_gamma, *(float(number) for one in self.means for number in one))
+
+    def mixture(self, uniforms: np.ndarray) -> np.ndarray:
+        return np.full(uniforms.shape, self.deviation)
+
+    @property
+    def deviation(self) -> float:
+        """Of a frequency from the mean of its part, in every feature."""
+        return math.sqrt(2.0 * self.settled_gamma)
+
+    def part_means(self, features: Any) -> np.ndarray:
+        """(features, n_parts) in float64."""
+        known = np.zeros((max(map(len, self.means), default=0) + 1, self.n_parts))  # a row more, for all others
+        for q, one in enumerate(self.means):
+            known[: len(one), q] = one
+        return known[np.minimum(np.fromiter(features, np.int64), len(known) - 1)]
+
+    def deviations(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        """(features, n_components): of component j from the mean of part j modulo n_parts, which it belongs to."""
+        return super().frequencies(seed, features, n_components)
+
+    def frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        means = self.part_means(features)[:, np.arange(n_components) % self.n_parts]
+        return self.deviations(seed, features, n_components) + means
+
+    def quasi_frequencies(self, seed: int, features: Any, n_components: int) -> np.ndarray:
+        # The component's own number chooses the part: every other point of a Sobol sequence lies in one half.
+        own, others = self._even(seed, features, n_components)
+        means = self.part_means(features)[:, np.int64(own * self.n_parts)]
+        return self.draws(others) * self.deviation + means
+
+
+@dataclass
 class Linear(Kernel):
     """<x, z>."""
 
@@ -544,6 +620,10 @@ class _Composite(Kernel):
     @property
     def positive_definite(self) -> bool:  # type: ignore[override]
         return all(one.positive_definite for one in self.operands)
+
+    @property
+    def evaluated(self) -> bool:  # type: ignore[override]
+        return all(one.evaluated for one in self.operands)
 
     @property
     def shift_invariant(self) -> bool:  # type: ignore[override]
@@ -695,6 +775,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "laplacian": Laplacian,
     "cauchy": Cauchy,
     "matern": Matern,
+    "spectral-mixture": SpectralMixture,
     "polynomial": Polynomial,
     "linear": Linear,
     "sigmoid": Sigmoid,

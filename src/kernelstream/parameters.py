@@ -104,14 +104,19 @@ class Parameters:
         """A JSON value from which `from_json` makes an equal object."""
         written: dict[str, Any] = {"type": type(self).__name__}
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, Parameters):
-                value = value.to_json()
-            elif isinstance(value, tuple):
-                value = [part.to_json() for part in value]
-            elif isinstance(value, numbers.Real):
-                value = "inf" if math.isinf(value) else getattr(value, "item", lambda v=value: v)()
-            written[name] = value
+            written[name] = _written(value)
         return written
+
+
+def _written(value: Any) -> Any:
+    """A parameter's value as a JSON value."""
+    if isinstance(value, Parameters):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [_written(part) for part in value]
+    if isinstance(value, numbers.Real):
+        return "inf" if math.isinf(value) else getattr(value, "item", lambda: value)()
+    return value
 
 
 def _names(cls: type) -> list[str]:
@@ -175,7 +180,7 @@ def _default(cls: type, name: str) -> str:
 def _inside(name: str, value: Any) -> list[tuple[str, Parameters]]:
     """The specs that a parameter's value is, with their names."""
     if isinstance(value, tuple):
-        return [(f"{name}__{i}", part) for i, part in enumerate(value)]
+        return [(f"{name}__{i}", part) for i, part in enumerate(value) if isinstance(part, Parameters)]
     return [(name, value)] if isinstance(value, Parameters) else []
 
 
@@ -232,6 +237,12 @@ def at_least(limit: float, **values: Any) -> None:
     for name, value in values.items():
         if not (_number(value) and value >= limit):
             raise ValueError(f"{name}={value!r} must be a number not less than {limit:g}.")
+
+
+def finite(**values: Any) -> None:
+    for name, value in values.items():
+        if not (_number(value) and math.isfinite(value)):
+            raise ValueError(f"{name}={value!r} must be a finite number.")
 
 
 def whole(limit: int, **values: Any) -> None:

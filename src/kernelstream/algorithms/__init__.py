@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .forgetron import Forgetron
     from .kapa import KAPA
     from .klms import KLMS
+    from .koil import KOIL
     from .krls import KRLS
     from .krls_tracker import KRLSTracker
     from .lasvm import LASVM
@@ -63,6 +64,7 @@ __all__ = [
     "FOGD",
     "KAPA",
     "KLMS",
+    "KOIL",
     "KRLS",
     "LASVM",
     "NOGD",
@@ -124,6 +126,7 @@ _FILES = {
     "KLMS": "klms",
     "QKLMS": "qklms",
     "KAPA": "kapa",
+    "KOIL": "koil",
     "LASVM": "lasvm",
     "NOGD": "nogd",
     "NORMA": "norma",
@@ -211,6 +214,7 @@ _ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "density": ("Density", {}),
     "lasvm": ("LASVM", {}),
     "opauc": ("OPAUC", {}),
+    "koil": ("KOIL", {}),
 }
 
 
@@ -221,7 +225,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "all rows at once, and how sure it is": ("ridge", "krls", "krls-sw", "krls-fb", "krls-t", "pkawv", "pros-n-kons"),
     "several kernels or learners at once": ("stack", "raker", "adaraker", "ufo-mkl", "omkc"),
     "classes, with what is known of each direction": ("sop", "arow", "scw"),
-    "a rare class before the others": ("opauc",),
+    "a rare class before the others": ("opauc", "koil"),
     "a budget of points, where the rest is dropped": (
         *("budget-perceptron", "rbp", "forgetron", "bogd", "bogd++", "bpa-s", "bsgd-r"),
     ),

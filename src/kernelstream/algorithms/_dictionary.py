@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common
 from ..engine.state import ModelFileError
-from ..kernels import POSITIVE_DEFINITE, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, Need
 from ..numerics import expansion
 from ..numerics.budgets import add_along, first_largest, negative_squares, project_out, smallest_slot
 from ..numerics.compile import compiled, inlined
@@ -57,7 +57,7 @@ class DictionaryAlgorithm(ExpansionAlgorithm):
     does not project. It may have `diagonal` too, that of the matrix's inverse.
     """
 
-    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED, POSITIVE_DEFINITE)
 
     def scratch(self, state: Any, shape: Shape) -> Any:
         return dictionary_scratch(state, shape)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common
 from ..engine.state import Limits, tally
-from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion, rng
 from ..numerics.compile import inlined
 from ..numerics.confidence import WIDEST, Full, first_covariance, of_precision, precision, spread_of
@@ -74,7 +74,7 @@ class Embedded(ExpansionAlgorithm):
     budget: int = 200
 
     bounded: ClassVar[bool] = True
-    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED, POSITIVE_DEFINITE)
 
     def check(self) -> None:
         super().check()

@@ -34,14 +34,14 @@ from ..losses import LossRecord, as_loss, slope
 from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.boxes import Boxes, find_boxes, learn_boxes, no_boxes, sum_boxes
-from ..numerics.cells import Finding, draw_tables, fewer_cells, find_cells, finding, inverse_steps
+from ..numerics.cells import Finding, draw_tables, fewer_cells, find_cells, finding, inverse_steps, room_in
 from ..numerics.compile import Pointer, call_for_effect, inlined
 from ..numerics.elementary import sincos
 from ..numerics.expansion import dot
 from ..numerics.gradual import Gradual, n_steps, nothing_begun, take_step
 from ..numerics.link import chances, first_link, learn_link
 from ..numerics.memory import one_blas_thread
-from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_parts, no_parts, say
+from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_parts, n_parts, no_parts, say
 from ..numerics.parts import squash as squashed
 from ..numerics.pending import without
 from ..numerics.products import MULTIPLY
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from ..engine.ahead import Ahead
 
 N_GIVEN = 1 + len(RATES)
-N_PARTS = N_GIVEN + len(LMS) + len(HINGE) + len(AVERAGES) + 2
+N_PARTS = n_parts(N_GIVEN)
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
 STAGED, LATER = 1024, (128, 256)  # from this settling on a map is used a 16th of the rows later, within these
@@ -252,11 +252,10 @@ class Auto(Algorithm):
         )
 
     def n_cells(self, n_outputs: int) -> int:
-        """Fewer where there are many outputs, so that all of them have room."""
-        return max(256, SIZES[self.size].cells >> max(0, (n_outputs - 1).bit_length() - 1))
+        return room_in(SIZES[self.size].cells, 256, n_outputs)
 
     def n_places(self, n_outputs: int) -> int:
-        return max(128, SIZES[self.size].places >> max(0, (n_outputs - 1).bit_length() - 1))
+        return room_in(SIZES[self.size].places, 128, n_outputs)
 
     def first_width(self, d: int) -> float:
         gamma = getattr(self.kernel, "gamma", "scale")

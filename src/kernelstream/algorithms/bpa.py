@@ -27,7 +27,7 @@ import numpy as np
 
 from ..engine import Common, Shape, step
 from ..engine.state import Limits, ModelFileError, prefixed
-from ..kernels import POSITIVE_DEFINITE, KernelRecord, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, KernelRecord, Need
 from ..numerics import expansion
 from ..numerics.budgets import first_largest
 from ..numerics.compile import inlined
@@ -117,7 +117,7 @@ class BPA(DictionaryAlgorithm, PassiveAggressive):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return (POSITIVE_DEFINITE,) if self.maintenance == "projection" else ()
+        return (EVALUATED, POSITIVE_DEFINITE) if self.maintenance == "projection" else (EVALUATED,)
 
     def check(self) -> None:
         super().check()

@@ -29,7 +29,7 @@ import numpy as np
 
 from ..engine import Shape, step
 from ..engine.state import Limits, tally
-from ..kernels import POSITIVE_DEFINITE, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, Need
 from ..losses import Absolute, EpsilonInsensitive, Quantile, as_loss
 from ..numerics import expansion, rng
 from ..numerics.budgets import (
@@ -108,8 +108,8 @@ class BSGD(DictionaryAlgorithm, RegularisedRisk):
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         if self.maintenance == "projection":
-            return (POSITIVE_DEFINITE,)
-        return (GAUSSIAN,) if self.maintenance == "merging" else ()
+            return (EVALUATED, POSITIVE_DEFINITE)
+        return (GAUSSIAN,) if self.maintenance == "merging" else (EVALUATED,)
 
     @property
     def exempt(self) -> dict[str, str]:  # type: ignore[override]

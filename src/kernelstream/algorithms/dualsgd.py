@@ -20,7 +20,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, lift, step
 from ..engine.state import tally
-from ..kernels import SHIFT_INVARIANT, Need
+from ..kernels import EVALUATED, SHIFT_INVARIANT, Need
 from ..numerics import expansion
 from ..numerics.budgets import smallest_slot
 from ..numerics.expansion import Expansion, KernelRow, dot
@@ -69,7 +69,7 @@ class DualSGD(RegularisedRisk):
     name: ClassVar[str] = "dualsgd"
     paper: ClassVar[str] = "Le et al. 2016"
     bounded: ClassVar[bool] = True
-    needs: ClassVar[tuple[Need, ...]] = (SHIFT_INVARIANT,)
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED, SHIFT_INVARIANT)
     parent: ClassVar[str | None] = "pegasos"
 
     def check(self) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..engine import Common, Shape, common, step
 from ..engine.state import Limits, prefixed
-from ..kernels import DOT, POSITIVE_DEFINITE, KernelRecord, Need
+from ..kernels import DOT, EVALUATED, POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import slope
 from ..numerics import expansion
 from ..numerics.budgets import largest
@@ -86,7 +86,7 @@ class KAPA(SquaredErrors):
     budget: int | None = 800
 
     paper: ClassVar[str] = "Richard, Bermudez, Honeine 2009"
-    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED, POSITIVE_DEFINITE)
 
     @property
     def name(self) -> str:  # type: ignore[override]

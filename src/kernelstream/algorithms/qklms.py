@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import step
-from ..kernels import DOT, POSITIVE_DEFINITE, KernelRecord, Need
+from ..kernels import DOT, EVALUATED, POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import any_slope, slope, too_long
 from ..numerics import expansion
 from ..numerics.budgets import first_largest
@@ -53,7 +53,7 @@ class QKLMS(SquaredErrors):
 
     name: ClassVar[str] = "qklms"
     paper: ClassVar[str] = "Chen, Zhao, Zhu, Principe 2012"
-    needs: ClassVar[tuple[Need, ...]] = (POSITIVE_DEFINITE,)
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED, POSITIVE_DEFINITE)
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]

@@ -32,7 +32,7 @@ import numpy as np
 
 from ..engine import Chunk, Common, Shape, common, evaluate, lift, step
 from ..engine.state import copied, tally
-from ..kernels import POSITIVE_DEFINITE, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, Need
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import expansion
 from ..numerics.compile import by_record, call_for_effect, inlined
@@ -165,7 +165,7 @@ class Ridge(FeatureAlgorithm):
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         if self.map == NYSTROM:
-            return (POSITIVE_DEFINITE,)
+            return (EVALUATED, POSITIVE_DEFINITE)
         return NEEDS[self.map]
 
     @property

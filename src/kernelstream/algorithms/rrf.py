@@ -18,6 +18,9 @@ The gradient of a log-width grows with the features' values and the targets, wit
 widths far off. It is cut off at width_clip (1: a round moves a log-width by rho at most; inf: never, as in the paper),
 and a width stays within a factor of WIDEST of its start: the widths are finite whatever the data. The paper has neither
 limit, nor has as_printed: a model may diverge, which stops it with an error.
+On a spectral mixture (the extension of section 1) every part has widths and means of its own, and both are learned
+(`_mixture`). Where periods are known and a clock runs on, that is worth having; means that begin at 0 gained nothing
+over the widths alone on eight data sets (docs/theory/features.md).
 The scores are not linear in the widths: learners merge when their widths are equal (width_learning_rate=0), else not.
 
 Symbols: D n_components, eta learning_rate, rho width_learning_rate, lambda regularization, epsilon threshold,
@@ -31,13 +34,13 @@ import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import Limits
-from ..kernels import SHIFT_INVARIANT, Need
+from ..kernels import SHIFT_INVARIANT, Need, SpectralMixture
 from ..losses import slope
-from ..numerics.compile import call_for_effect, inlined
+from ..numerics.compile import by_record, call_for_effect
 from ..numerics.elementary import exp
 from ..numerics.expansion import dot
 from ..numerics.lifts import Fourier, Lift
-from ..numerics.lifts.fourier import SINCOS, FourierMap
+from ..numerics.lifts.fourier import SINCOS, FourierMap, slope_of_projection
 from ..numerics.linear import descend, evaluate_linear, shrink
 from ..numerics.products import multiply_row
 from ..numerics.rows import Sample
@@ -46,6 +49,18 @@ from ..schedules import Schedule, ScheduleRecord, step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, moves, take_slope
 from ._features import FeatureAlgorithm
+from ._mixture import (
+    Deviations,
+    MixtureRecord,
+    MixtureScratch,
+    MixtureState,
+    begun,
+    descend_mixture,
+    evaluate_mixture,
+    grown,
+    part_means,
+    room,
+)
 
 # Frequencies to the thousandfold, with features of 1e15 and the rarest Cauchy draw (1e15), still fit float32.
 WIDEST = 1000.0
@@ -85,8 +100,8 @@ class RRFScratch(NamedTuple):
 class RRF(Descent, FeatureAlgorithm):
     """Parameters of FOGD, and those of the widths.
 
-    width_learning_rate: of the log-widths: a number, a schedule, or "auto" (0.001; 0.003 for many classes). With 0 the
-    widths stay, and RRF is FOGD.
+    width_learning_rate: of the log-widths, and of a mixture's means: a number, a schedule, or "auto" (0.001; 0.003 for
+    many classes). With 0 they stay, and RRF is FOGD.
     width_clip: where the gradient of a log-width is cut off.
     as_printed: Algorithm 1 to the letter: the widths move after the weights, along the loss at the new ones, and
     nothing is cut off.
@@ -119,13 +134,15 @@ class RRF(Descent, FeatureAlgorithm):
         rate = DEFAULT_WIDTH_RATE[task] if self.width_learning_rate == "auto" else self.width_learning_rate
         return replace(settled, width_learning_rate=rate)
 
-    def lower(self, task: str, dtype: Any) -> RRFRecord:
+    def lower(self, task: str, dtype: Any) -> RRFRecord | MixtureRecord:
         rate = self.width_learning_rate
         widths = rate.lower() if isinstance(rate, Schedule) else ScheduleRecord(float(rate), 0.0)
         clip = np.inf if self.as_printed else float(self.width_clip)
         square = 1.0 / self.n_components if self.normalize else 1.0
         descent, printed = self.descent(task, dtype), int(self.as_printed)
-        return RRFRecord(SINCOS.address(dtype), descent, widths, clip, self.widest, square, printed)
+        record = RRFRecord(SINCOS.address(dtype), descent, widths, clip, self.widest, square, printed)
+        mixture = self.mixture
+        return record if mixture is None else MixtureRecord(*record, mixture.deviation)
 
     @property
     def widest(self) -> float:
@@ -133,44 +150,64 @@ class RRF(Descent, FeatureAlgorithm):
         return np.inf if self.as_printed else WIDEST
 
     @property
-    def lift(self) -> Lift:
-        return Fourier(self.kernel, self.n_components)
+    def mixture(self) -> SpectralMixture | None:
+        """The kernel, if it has parts whose widths and means are learned."""
+        return self.kernel if isinstance(self.kernel, SpectralMixture) else None
 
-    def init(self, shape: Shape) -> RRFState:
+    @property
+    def lift(self) -> Lift:
+        return (
+            Fourier(self.kernel, self.n_components)
+            if self.mixture is None
+            else Deviations(self.mixture, self.n_components)
+        )
+
+    def init(self, shape: Shape) -> RRFState | MixtureState:
         map, weights, t = super().init(shape)
+        if self.mixture is not None:
+            return begun(self.mixture, map, weights, t)
         return RRFState(map, weights, t, np.ones(shape.width))
 
-    def scratch(self, state: RRFState, shape: Shape) -> RRFScratch:
+    def scratch(self, state: Any, shape: Shape) -> RRFScratch | MixtureScratch:
         D, dtype = self.n_components, shape.dtype
+        if self.mixture is not None:
+            return room(self.mixture, D, shape)
         shared = common(shape.width, shape.n_outputs, dtype)
         scaled, factors, again = np.zeros(shape.width, dtype), np.zeros(shape.width), np.zeros(shape.n_outputs, dtype)
         return RRFScratch(shared, scaled, factors, np.zeros((1, D), dtype), np.zeros((1, 2 * D), dtype), again)
 
-    def lifts_ahead(self, state: RRFState) -> bool:
+    def lifts_ahead(self, state: Any) -> bool:
         return False  # a row's features depend on the widths, which every row may change
 
-    def grow(self, state: RRFState, shape: Shape) -> RRFState:
+    def grow(self, state: Any, shape: Shape) -> RRFState | MixtureState:
+        larger = super().grow(state, shape)
+        if self.mixture is not None:
+            return grown(self.mixture, larger)
         widths = np.ones(shape.width)
         widths[: len(state.widths)] = state.widths
-        return super().grow(state, shape)._replace(widths=widths)
+        return larger._replace(widths=widths)
 
-    def limits(self, state: RRFState) -> Limits:
-        return {**super().limits(state), "widths": (1.0 / self.widest, self.widest)}
+    def limits(self, state: Any) -> Limits:
+        limits = {**super().limits(state), "widths": (1.0 / self.widest, self.widest)}
+        return limits if self.mixture is None else {**limits, "moves": (-self.widest, self.widest)}
 
-    def attributes(self, state: RRFState) -> dict[str, Any]:
-        return {"widths": state.widths.copy()}
+    def attributes(self, state: Any) -> dict[str, Any]:
+        if self.mixture is None:
+            return {"widths": state.widths.copy()}
+        return {"part_widths": state.widths.copy(), "part_means": part_means(self.mixture, state)}
 
-    def merge(
-        self, record: Any, state: RRFState, other: RRFState, weight: float, since: RRFState | None = None
-    ) -> RRFState:
+    def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         self.lift.require_same(state.map, other.map)
-        if not np.array_equal(state.widths, other.widths):
-            a = int(np.argmax(np.abs(state.widths - other.widths)))
-            raise ValueError(
-                f"These learners cannot be merged: widths differ, {state.widths[a]:g} here and {other.widths[a]:g} "
-                f"there for feature {a}, and a mean of weights is a mean of functions only for equal widths. "
-                "Set width_learning_rate=0 to keep them."
-            )
+        for name in ("widths",) if self.mixture is None else ("widths", "moves"):
+            mine, theirs = getattr(state, name), getattr(other, name)
+            if not np.array_equal(mine, theirs):
+                at = np.unravel_index(np.argmax(np.abs(mine - theirs)), mine.shape)
+                what = "widths" if name == "widths" else "means"
+                raise ValueError(
+                    f"These learners cannot be merged: {what} differ, {mine[at]:g} here and {theirs[at]:g} there for "
+                    f"feature {at[-1]}, and a mean of weights is a mean of functions only for equal {what}. "
+                    "Set width_learning_rate=0 to keep them."
+                )
         return super().merge(record, state, other, weight, since)
 
 
@@ -183,22 +220,7 @@ def _(record, state, scratch, x, scores):
     evaluate_linear(state.weights, scratch.z[0], scores)
 
 
-@inlined
-def slope_of_projection(weights, g, z, v):
-    """v_j = d loss / d p_j, from the slope g of the loss at the scores W'(sin p, cos p)."""
-    D = v.shape[0]
-    for j in range(D):
-        v[j] = 0
-    for k in range(g.shape[0]):
-        if g[k] != 0:
-            c, on_sine, on_cosine = g[k], weights[k, :D], weights[k, D:]
-            sine, cosine = z[:D], z[D:]
-            for j in range(D):
-                v[j] += c * (on_sine[j] * cosine[j] - on_cosine[j] * sine[j])
-
-
-@inlined
-def descend_widths(record, state, scratch, x, weight):
+def _descend_widths(record, state, scratch, x, weight):
     """log s_a = log s_a - rate * weight * s_a x_a <e_a, v>, within the limits, v the slope of the loss that is in
     `common.slope` with respect to the projection.
     """
@@ -221,6 +243,12 @@ def descend_widths(record, state, scratch, x, weight):
         widths[a] = min(max(widths[a] * factors[p], 1.0 / record.widest), record.widest)
 
 
+descend_widths = by_record(_descend_widths, default=_descend_widths)
+descend_widths.register(MixtureRecord)(descend_mixture)
+evaluate.register(MixtureRecord)(evaluate_mixture)
+
+
+@step.register(MixtureRecord)
 @step.register(RRFRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g, z = scratch.common.slope, scratch.z[0]

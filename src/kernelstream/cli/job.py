@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import Console
 
 from ..engine import disk
+from ..evaluate.asking import Asking
 from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.interrupts import Interrupts
@@ -103,7 +104,8 @@ class Job:
                 rows = self._rows()
             else:
                 resumed.learner.threads = request.jobs
-                self.models, self._found = [OwnModel(resumed.learner)], resumed.found
+                self.models = [self._asking(resumed.learner, None, seen=int(resumed.state["rows"]))]
+                self._found = resumed.found
                 rows = self._found.checked(Shuffled(self.file, request.seed) if request.shuffle else self.file)
             source = ReadAhead(rows)
             runs = [
@@ -206,7 +208,7 @@ class Job:
                     raise ValueError(
                         f"--runs repeats our own algorithms only, and {name} is none; leave one of them out."
                     )
-                each.append(Repetition(spec, self.file, found, request.dtype, metrics, request.delay))
+                each.append(Repetition(spec, self.file, found, request.dtype, metrics, request.delay, request.rule))
             show = self._line.learning(self.file)
 
             def finished(trace: Trace) -> None:
@@ -241,11 +243,24 @@ class Job:
         request = self.request
         found, rows = self._look(request.seed if request.shuffle else None)
         common: dict[str, Any] = {"seed": request.seed, "dtype": request.dtype, "threads": request.jobs}
+        specs = request.specs(found.task.name)
+        strange = next((name for name, spec in specs.items() if spec is None), None)
+        if request.ask is not None and strange is not None:
+            raise ValueError(
+                f"--ask asks for labels for our own algorithms only, and {strange} is none; leave one out."
+            )
         self.models = [
-            other(name, found) if spec is None else OwnModel(learner_for(found, spec, **common), name)
-            for name, spec in request.specs(found.task.name).items()
+            other(name, found) if spec is None else self._asking(learner_for(found, spec, **common), name)
+            for name, spec in specs.items()
         ]
         return found.checked(rows, growing=not any(knows_its_classes(model) for model in self.models))
+
+    def _asking(self, learner: OnlineLearner, name: str | None, *, seen: int = 0) -> OwnModel:
+        """A model of the learner, which asks for labels if that is wanted."""
+        rule, name = self.request.rule, learner.name if name is None else name
+        return (
+            OwnModel(learner, name) if rule is None else Asking(learner, rule, seed=learner.seed, name=name, seen=seen)
+        )
 
     def _naive(self, *, in_order: bool) -> list[tuple[Model, list[Metric]]]:
         """What a page shows beside the learners, each with what it can be judged by."""

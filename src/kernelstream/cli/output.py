@@ -94,6 +94,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
         notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
     if request.delay > 0:
         notes["delay"] = f"{words.count(request.delay)} rows"
+    if request.rule is not None:
+        notes["labels asked for"] = f"by {request.ask}"
     if request.drift:
         notes["drift"] = "\n".join(summary(trace.drifts))
     if outcome.looking_ahead_seconds is not None:
@@ -117,6 +119,7 @@ def _record(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The JSON value."""
     written: dict[str, Any] = {"version": __version__, "data": shown(request.data), "scale": request.scale}
     written |= {"shuffle": request.shuffle, "dtype": request.dtype, "delay": request.delay}
+    written |= {"ask": request.ask} if request.ask else {}
     written |= {"drift": request.drift, "on_drift": request.on_drift} if request.drift else {}
     if outcome.looking_ahead_seconds is not None:
         written["looking_ahead_seconds"] = outcome.looking_ahead_seconds
@@ -143,6 +146,7 @@ def _write_page(path: Path, request: Request, outcome: Outcome) -> None:
     facts["rows"] = "shuffled" if request.shuffle or request.repeated else "in their order"
     facts |= {"rows": "as workers took them"} if outcome.crew is not None else {}
     facts |= {"delay of labels": f"{request.delay} rows"} if request.delay else {}
+    facts |= {"labels asked for": f"by {request.ask}"} if request.ask else {}
     facts |= {"drift": f"{', '.join(request.drift)}; then {request.on_drift}"} if request.drift else {}
     if outcome.crew is not None:
         facts |= crew_notes(outcome.crew.workers, outcome.crew.synchronisations)

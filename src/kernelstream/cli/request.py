@@ -11,11 +11,12 @@ import typer
 
 from .. import ALGORITHMS, __version__
 from ..engine import Algorithm
+from ..evaluate.asking import Rule, rule_of
 from ..evaluate.drift import DETECTORS, ON_DRIFT, WARN, Plan, plan_of
 from ..evaluate.settings import spec_from
 from ..extras import require
 from ..learner import DTYPES
-from ..metrics import METRICS, Metric, metrics_from
+from ..metrics import METRICS, AskedRate, Metric, default_metrics, metrics_from
 from ..sources.servers import is_server, open_server, shown
 from ..sources.survey import SCALES_OF_ALL_ROWS
 from ..tasks import Task
@@ -40,6 +41,14 @@ class Request(o.Learning):
         ),
     ] = None
     delay: Annotated[int, typer.Option(min=0, metavar="N", help="The label of row t comes after row t + N.")] = 0
+    ask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="margin[:b=B]|spread[:kappa=K]|random[:share=S]",
+            help="Learn from labels that are asked for only: where the learner is unsure, where rows tell it little, "
+            "or some.",
+        ),
+    ] = None
     drift: Annotated[
         list[str] | None,
         typer.Option(
@@ -88,7 +97,12 @@ class Request(o.Learning):
         return list(range(self.seed, self.seed + (self.runs or 1)))
 
     def judges(self, task: Task) -> list[Metric] | None:
-        return None if self.metrics is None else metrics_from(self.metrics.split(","), task)
+        named = None if self.metrics is None else metrics_from(self.metrics.split(","), task)
+        return named if self.ask is None else [AskedRate(), *(named or default_metrics(task.name))]
+
+    @property
+    def rule(self) -> Rule | None:
+        return None if self.ask is None else rule_of(self.ask)
 
     @property
     def plan(self) -> Plan | None:
@@ -102,6 +116,11 @@ class Request(o.Learning):
         """Refuse options that do not go together, and what could not be written after hours of learning."""
         if self.report is not None:
             require("matplotlib")
+        late = next((f"--{name}" for name in ("delay", "drift") if getattr(self, name)), None)
+        if self.rule is not None and late is not None:
+            raise ValueError(
+                f"{late} is about labels of all rows, and with --ask {self.ask} some never come; leave one out."
+            )
         if self.plan is not None and self.repeated:
             raise ValueError(
                 "--drift is a matter of the rows' order, and --runs and --orders change it; leave one out."
@@ -218,7 +237,7 @@ class RunRequest(Request):
             "delay": self.delay or None,
             "predictions": self.predictions,
         }
-        streaming |= {"drift": self.plan, "window": self.window}
+        streaming |= {"drift": self.plan, "window": self.window, "ask": self.ask}
         if self.test is not None and any(value is not None for value in streaming.values()):
             options = ", ".join(f"--{name}" for name in streaming)
             raise ValueError(f"--test goes with none of {options}; leave one of them out.")
@@ -249,6 +268,7 @@ class RunRequest(Request):
             "delay": self.delay > 0,
             "drift": self.plan,
             "window": self.window,
+            "ask": self.ask,
         }
         others |= {"test": self.test, "predictions": self.predictions, "runs": self.runs, "orders": self.orders}
         others |= {"survey": self.survey}
@@ -280,6 +300,7 @@ class RunRequest(Request):
         asked: dict[str, Any] = {"version": __version__, "algorithm": self.spec.to_json(), "window": self.window}
         asked |= {"workers": self.workers, "apart": self.apart} if self.several else {}
         asked["drift"] = [*self.drift, self.on_drift] if self.drift else None
+        asked["ask"] = self.ask
         return asked | {name: getattr(self, name) for name in names} | {"data": shown(self.data)} | reading
 
 

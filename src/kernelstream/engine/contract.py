@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..kernels import Gaussian, Kernel, Need, as_kernel
+from ..kernels import EVALUATED, Gaussian, Kernel, Need, as_kernel
 from ..losses import Novelty, as_loss
 from ..numerics.rows import DenseRow, Sample, dense_row
 from ..parameters import Parameters
@@ -85,7 +85,7 @@ class Algorithm(Parameters):
     paper: ClassVar[str]
     tasks: ClassVar[tuple[str, ...]]
     bounded: ClassVar[bool]
-    needs: ClassVar[tuple[Need, ...]] = ()  # what the kernel must be
+    needs: ClassVar[tuple[Need, ...]] = (EVALUATED,)  # what the kernel must be
     parent: ClassVar[str | None] = None  # the learner that it equals while its budget is not reached
     models_probabilities: ClassVar[bool] = False  # whatever its loss, by `probabilities`
     models_deviations: ClassVar[bool] = False  # by `deviations`

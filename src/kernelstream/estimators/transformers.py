@@ -18,7 +18,7 @@ from ..engine import Common, Shape, common
 from ..engine.cores import DEFAULT_THREADS, FEWEST_CHUNKS, in_pieces
 from ..engine.inputs import OnlineScaling
 from ..engine.opening import LAST
-from ..kernels import POSITIVE_DEFINITE, Kernel, Need, as_kernel
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, Kernel, Need, as_kernel
 from ..numerics.landmarks import TOGETHER, choose, no_landmarks, write_features, writing
 from ..numerics.lifts import Lift, Structured, lift_scaled
 from ..numerics.lifts.fourier import FourierMap, write_waves
@@ -219,7 +219,8 @@ class FourierFeatures(_Waves):
     Parameters
     ----------
     n_components : D, how many frequencies are drawn; each gives a sine and a cosine
-    kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", or such as ``Matern(nu=2.5)``
+    kernel : a shift-invariant one: "gaussian" ("rbf"), "laplacian", "cauchy", "matern", "spectral-mixture", or such as
+        ``Matern(nu=2.5)``
     gamma : the kernel's, where it is not to be the kernel's own; "scale" is settled on the first 256 rows
     map : "plain", independent draws; "quasi", those of a Sobol sequence, evenly spread, which err less
     random_state : seed of the frequencies, which depend on it, the feature and the component alone
@@ -363,7 +364,7 @@ class NystromFeatures(_KernelFeatures):
     (1000, 100)
     """
 
-    _needs = (POSITIVE_DEFINITE,)
+    _needs = (EVALUATED, POSITIVE_DEFINITE)
 
     def __init__(
         self,

@@ -5,13 +5,14 @@ A rule says for each row, from what the learner makes of it before its label is 
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from ..learner import OnlineLearner
-from ..parameters import Parameters, positive
+from ..metrics import ASKED
+from ..parameters import Parameters, did_you_mean, positive
 from ..sources import Matrix
 from ..tasks import Classification
 from .models import OwnModel, Shown, stacked_kinds
@@ -106,6 +107,29 @@ class AtRandom(Rule):
         return float(self.share)
 
 
+RULES: dict[str, type[Rule]] = {"margin": ByMargin, "spread": BySpread, "random": AtRandom}
+
+
+def rule_of(text: str) -> Rule:
+    """The rule that words stand for: ``margin``, ``margin:b=0.3``, ``spread:kappa=0.2``, ``random:share=0.1``."""
+    name, _, rest = text.partition(":")
+    if name not in RULES:
+        raise ValueError(f"ask={text!r} is not known; {did_you_mean(name, RULES)} one of {', '.join(RULES)}.")
+    (known,) = (field.name for field in fields(RULES[name]))  # type: ignore[arg-type]
+    if not rest:
+        return RULES[name]()
+    parameter, equals, number = rest.partition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if parameter != known or not equals or math.isnan(value):
+        raise ValueError(
+            f"ask={text!r} has a setting {rest!r}; {name} has {known}, a number: ask='{name}:{known}=0.2'."
+        )
+    return RULES[name](**{known: value})
+
+
 class Asking(OwnModel):
     """A classifier of ours that is shown all rows and asks for the labels of some, for `prequential`: the error is over
     all rows, the learner knows no label that it did not ask for.
@@ -116,12 +140,13 @@ class Asking(OwnModel):
     rule : `ByMargin`, `BySpread` or `AtRandom`
     seed : of what is drawn, a number a row
     name : in tables; the learner's and the rule
+    seen : rows that a learner which goes on was shown before
 
     Attributes
     ----------
     seen : rows shown
     asked : labels asked for
-    share : the latter of the former
+    share : the latter of the former; `metrics.AskedRate` measures it along a run
 
     Examples
     --------
@@ -134,28 +159,30 @@ class Asking(OwnModel):
     (1797, True, True)
     """
 
-    def __init__(self, learner: OnlineLearner, rule: Rule, *, seed: int = 0, name: str | None = None):
+    def __init__(self, learner: OnlineLearner, rule: Rule, *, seed: int = 0, name: str | None = None, seen: int = 0):
         super().__init__(learner, f"{learner.name}, {rule}" if name is None else name)
         if not isinstance(learner.task, Classification):
             raise ValueError(f"The task is {learner.task.name}; labels are asked for where there are classes.")
-        self.rule, self.seen, self.asked = rule, 0, 0
+        self.rule, self.seen, self.asked = rule, seen, learner.n_seen if seen else 0
         self._draws = np.random.default_rng(seed)
+        self._draws.random(seen)  # the numbers of those rows
 
     @property
     def share(self) -> float:
         return self.asked / self.seen if self.seen else math.nan
 
     def learn(self, X: Matrix, y: np.ndarray, kinds: Set[str]) -> Shown:
-        parts = []
+        parts, asked = [], np.zeros(len(y), bool)
         for t in range(len(y)):
             row = X[t : t + 1]
             scores = self.learner.scores(row)
             parts.append(self._shown(scores, kinds))
             self.seen += 1
             if self._draws.random() < self.rule.chance(self.learner, row, scores[0], self.seen):
+                asked[t] = True
                 self.asked += 1
                 self.learner.learn(row, y[t : t + 1])
-        return stacked_kinds(parts, kinds)
+        return {**stacked_kinds(parts, kinds - {ASKED}), ASKED: asked}
 
     def learn_late(self, X: Matrix, y: np.ndarray, shown: Matrix, kinds: Set[str]) -> Shown:
         raise ValueError("A label that is asked for comes at once: labels that come late are not asked for, delay=0.")

@@ -14,6 +14,7 @@ from ..metrics import Metric, default_metrics
 from ..sources import LabelledBlock, Shuffled, Source
 from ..sources.survey import Survey
 from ..tasks import Classification, Task
+from .asking import Asking, Rule
 from .building import learner_for
 from .interrupts import uninterrupted
 from .models import Model, as_model
@@ -111,9 +112,12 @@ class Repetition:
     dtype: str = "float32"
     metrics: Sequence[Metric] | None = None
     delay: int = 0
+    ask: Rule | None = None  # by which labels are asked for; all are known
 
     def run(self, seed: int, order: NDArray[np.int64] | None = None) -> Trace:
-        return prequential(self.learner(seed), self.rows(seed, order), metrics=self.metrics, delay=self.delay)
+        learner = self.learner(seed)
+        model = learner if self.ask is None else Asking(learner, self.ask, seed=seed, name=learner.name)
+        return prequential(model, self.rows(seed, order), metrics=self.metrics, delay=self.delay)
 
     def learner(self, seed: int) -> Learner:
         return learner_for(self.found, self.algorithm, seed=seed, dtype=self.dtype, threads=1)

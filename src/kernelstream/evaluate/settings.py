@@ -42,7 +42,7 @@ def flat(spec: Parameters) -> dict[str, Any]:
     """The settings that make a spec: ``{"kernel": "gaussian", "kernel.gamma": 0.5, "n_components": 400, ...}``."""
     settings: dict[str, Any] = {}
     for name, value in spec.get_params(deep=False).items():
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and all(isinstance(part, Parameters) for part in value):
             if not isinstance(spec, Kernel):  # what a kernel is made of stands in what it is called
                 settings[name] = ",".join(part.name for part in value)
             for i, part in enumerate(value):

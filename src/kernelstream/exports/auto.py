@@ -7,14 +7,11 @@ import numpy as np
 
 from ..algorithms.auto import AutoState
 from ..numerics.boxes import BINS, RANKS, of_table
-from ..numerics.cells import inverse_steps
+from ..numerics.cells import FIRST_WORD, GOLDEN, NEXT_BITS, NEXT_WORD, inverse_steps
 from ..numerics.parts import CLIP, HINGE
 from ..numerics.settling import FIRST, Columns
 from .graph import Tensor
 from .lifts import waves
-
-GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # what a hash is multiplied by, as a signed number
-FIRST_WORD, NEXT_WORD, NEXT_BITS = 7919, 1_000_003, 29
 
 
 def auto_scores(state: AutoState, x: Tensor, width: int, *, classes: bool) -> Tensor:
@@ -86,7 +83,7 @@ def first_words(x: Tensor, tables: int) -> Tensor:
 
 def hashed(code: Tensor, cut: Tensor) -> Tensor:
     """The hash of what was cut so far and of the next; products wrap around."""
-    code = (cut + NEXT_WORD).node("BitwiseXor", code) * GOLDEN
+    code = (cut + NEXT_WORD).node("BitwiseXor", code) * (GOLDEN - 2**64)  # as a signed number
     above = code.cast(np.uint64).node("BitShift", np.array(NEXT_BITS, np.uint64), direction="RIGHT")
     return code.node("BitwiseXor", above.cast(np.int64))
 

@@ -10,6 +10,7 @@ from .. import algorithms
 from ..algorithms import NOGD, OMKC, PKAWV, RRF, Auto, DualSGD, ProsNKons, Ridge, Stack
 from ..algorithms._expansion import ExpansionAlgorithm
 from ..algorithms._features import FeatureAlgorithm
+from ..algorithms._mixture import frequencies
 from ..algorithms._parts import unlisted
 from ..engine import Algorithm
 from ..kernels import Kernel
@@ -47,6 +48,8 @@ def scores_of(model: Model, x: Tensor) -> Tensor:
         f, n = state.map.f, int(state.map.f.size)
         return expansion_scores(spec.kernel, f.points[:, :n].T, f.coef[:, :n].T, x)
     if isinstance(spec, RRF):
+        if spec.mixture is not None:
+            return waves(x @ frequencies(spec.mixture, state)) @ state.weights.T
         return waves(x @ (state.widths[:, None] * state.map.frequencies)) @ state.weights.T
     if isinstance(spec, OMKC):
         return votes(spec, state, x)

@@ -22,7 +22,7 @@ from .examples import TASKS, adjusted, example_kernels
 
 # Parameters that are set, by name, so that a short stream reaches every phase of an algorithm.
 SMALL = {"budget": 20, "rank": 8, "n_components": 24, "coverage": 4.0, "size": "small"}
-SMALL |= {"n_kernels": 3, "shortest": 8, "n_levels": 4}
+SMALL |= {"n_kernels": 3, "shortest": 8, "n_levels": 4, "n_neighbours": 4}
 
 # ... and those that rows would settle.
 FIXED = {"start": 2.0, "parsimony": 0.3, "reach": 2.0}

@@ -12,7 +12,11 @@ from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Multiclass, Regressi
 from .agreement import N_ROWS
 
 # Parameters that a kernel has besides its width, and their other values.
-KERNEL_VARIANTS: dict[str, list[dict[str, Any]]] = {"matern": [{"nu": 2.5}], "polynomial": [{"degree": 3}]}
+KERNEL_VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "matern": [{"nu": 2.5}],
+    "polynomial": [{"degree": 3}],
+    "spectral-mixture": [{"n_parts": 3, "means": ((1.0, 0.5), (0.0, 0.0, 2.0))}],
+}
 
 TASKS: dict[str, Callable[[], Task]] = {
     BINARY: lambda: Binary([-1, 1]),

@@ -5,6 +5,7 @@ What a metric is fed is said by its `needs`; `metric.update(y, shown)` takes for
     "labels"         the labels or values that were predicted, (n,)
     "scores"         the raw scores, (n, K)
     "probabilities"  the probabilities of the classes, (n, classes)
+    "asked"          whether the labels were asked for, (n,), of models that ask for some
 
 A metric is told the classes, in the order of the outputs, when it is made: ``AUC(classes)``, ``metric.fresh(classes)``
 or ``metrics_from(names, task)``. Those that need scores or probabilities cannot do without; when classes are added
@@ -18,14 +19,15 @@ from collections.abc import Sequence
 
 from ..parameters import did_you_mean
 from ..tasks import REGRESSION, Task
-from .base import LABELS, PROBABILITIES, SCORES, Metric
+from .base import ASKED, LABELS, PROBABILITIES, SCORES, Metric
 from .confusion import F1, BalancedError, Kappa
 from .faded import FadedMAE, FadedMistakeRate
 from .intervals import Coverage, IntervalScore, IntervalWidth
-from .means import MAE, MSE, R2, RMSE, HingeLoss, LogLoss, MistakeRate
+from .means import MAE, MSE, R2, RMSE, AskedRate, HingeLoss, LogLoss, MistakeRate
 from .ranking import AUC
 
 __all__ = [
+    "ASKED",
     "AUC",
     "F1",
     "LABELS",
@@ -36,6 +38,7 @@ __all__ = [
     "R2",
     "RMSE",
     "SCORES",
+    "AskedRate",
     "BalancedError",
     "Coverage",
     "FadedMAE",

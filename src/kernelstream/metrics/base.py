@@ -9,7 +9,8 @@ from ..tasks import BINARY, MULTICLASS, REGRESSION, Multiclass
 
 CLASSIFICATION = (BINARY, MULTICLASS)
 # What a metric can need.
-LABELS, SCORES, PROBABILITIES = "labels", "scores", "probabilities"
+LABELS, SCORES, PROBABILITIES, ASKED = "labels", "scores", "probabilities", "asked"
+_LINES = (LABELS, ASKED)  # of which there is one a row
 
 
 class Metric:
@@ -37,7 +38,7 @@ class Metric:
     def update(self, y_true: Any, shown: Any) -> Self:
         """Take in a block of rows: their labels, and what was shown for them."""
         y_true, shown = np.asarray(y_true), np.asarray(shown)
-        if y_true.ndim != 1 or shown.shape[:1] != y_true.shape or shown.ndim != (1 if self.needs == LABELS else 2):
+        if y_true.ndim != 1 or shown.shape[:1] != y_true.shape or shown.ndim != (1 if self.needs in _LINES else 2):
             raise ValueError(
                 f"{self.name} got labels of shape {y_true.shape} and predictions of shape {shown.shape}; both must "
                 f"have the same length, labels one dimension, {SCORES} and {PROBABILITIES} two."

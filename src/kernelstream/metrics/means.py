@@ -7,7 +7,7 @@ import numpy as np
 
 from ..tasks import REGRESSION
 from ._moments import gather_moments
-from .base import CLASSIFICATION, PROBABILITIES, SCORES, Metric, check_kinds, places_of_classes
+from .base import ASKED, CLASSIFICATION, PROBABILITIES, SCORES, Metric, check_kinds, places_of_classes
 
 # The smallest probability that log_loss believes, so that one certain mistake does not make it infinite.
 _LEAST_PROBABILITY = 1e-15
@@ -22,6 +22,17 @@ class MistakeRate(Metric):
     def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
         check_kinds(self.name, y_true, shown)
         return np.asarray(y_true != shown, np.float64)
+
+
+class AskedRate(Metric):
+    """The share of rows whose labels were asked for, of models that ask for some (`evaluate.Asking`)."""
+
+    name = "asked_rate"
+    needs = ASKED
+    tasks = CLASSIFICATION
+
+    def errors(self, y_true: np.ndarray, shown: np.ndarray) -> np.ndarray:
+        return np.asarray(shown, np.float64)
 
 
 class MSE(Metric):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .cells import fewer_cells, first_word, next_word
 from .compile import compiled, inlined
 
 COLUMNS = 12, 8, 4, 2  # of a table's boxes, in a quarter of the tables each
@@ -20,7 +21,6 @@ RANKS = 2 * EDGES  # a value lies above so many of them, counting those that equ
 BY_IMPORTANCE = 0.9  # of the columns are drawn so, the others each alike
 STEP, LEAST = 2.0, 0.05
 FULL = int((STEP / LEAST) ** 2)  # rows of a box whose step falls no more
-GOLDEN, FIRST_WORD, NEXT_WORD, NEXT_BITS = 0x9E3779B97F4A7C15, 7919, 1_000_003, 29
 
 
 class Boxes(NamedTuple):
@@ -98,12 +98,10 @@ def find_boxes(boxes, finding, x, codes):
             n += np.int32(edges[j, i] < x[j]) + np.int32(edges[j, i] <= x[j])
         rank[j] = n
     for r in range(codes.shape[0]):
-        mixed[r] = np.uint64(r * FIRST_WORD + 1)
+        mixed[r] = first_word(r)
     for i in range(pick.shape[0]):
         for r in range(finding.reach[i]):
-            cut = (rank[pick[i, r]] * finding.bins[r] + offset[i, r]) // RANKS
-            a = (mixed[r] ^ np.uint64(cut + NEXT_WORD)) * np.uint64(GOLDEN)
-            mixed[r] = a ^ (a >> np.uint64(NEXT_BITS))
+            mixed[r] = next_word(mixed[r], (rank[pick[i, r]] * finding.bins[r] + offset[i, r]) // RANKS)
     last = np.uint64(boxes.cells.shape[1] - 1)
     for r in range(codes.shape[0]):
         codes[r] = np.int32(mixed[r] & last)
@@ -146,7 +144,5 @@ def learn_rows_anew(boxes, finding, X, residuals, weights, codes, error):
 
 def fewer_places(boxes: Boxes, places: int) -> Boxes:
     """With fewer places in every table: those that fall together become their mean. Requires: powers of two."""
-    tables, _, K = boxes.cells.shape
-    cells = boxes.cells.reshape(tables, -1, places, K).mean(axis=1, dtype=np.float64)
-    rows = boxes.rows.reshape(tables, -1, places).max(axis=1)
-    return boxes._replace(cells=np.ascontiguousarray(cells.astype(boxes.cells.dtype)), rows=np.ascontiguousarray(rows))
+    rows = boxes.rows.reshape(len(boxes.rows), -1, places).max(axis=1)
+    return boxes._replace(cells=fewer_cells(boxes.cells, places), rows=np.ascontiguousarray(rows))

@@ -12,6 +12,7 @@ from .compile import inlined
 
 PROJECTIONS = 8  # of a cell
 STEPS = 2.0, 4.0  # how long they are, in one half of the tables each
+GOLDEN, FIRST_WORD, NEXT_WORD, NEXT_BITS = 0x9E3779B97F4A7C15, 7919, 1_000_003, 29  # of the hash
 
 
 def draw_tables(n_tables: int, n_projections: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -41,6 +42,19 @@ def finding(pick: np.ndarray, offset: np.ndarray) -> Finding:
 
 
 @inlined
+def first_word(r):
+    """The hash of nothing, in table r."""
+    return np.uint64(r * FIRST_WORD + 1)
+
+
+@inlined
+def next_word(word, cut):
+    """The hash of what was cut so far, and of the next."""
+    a = (word ^ np.uint64(cut + NEXT_WORD)) * np.uint64(GOLDEN)
+    return a ^ (a >> np.uint64(NEXT_BITS))
+
+
+@inlined
 def find_cells(projected, finding, inverse, n_cells, codes):
     """codes[r] = the cell of a row in table r. Requires: n_cells is a power of two."""
     pick, offset, cut, mixed = finding.pick, finding.offset, finding.cut, finding.mixed
@@ -52,11 +66,10 @@ def find_cells(projected, finding, inverse, n_cells, codes):
         for r in range(n):
             cut[j, r] = np.floor((cut[j, r] + offset[j, r]) * inverse[r])
     for r in range(n):
-        mixed[r] = np.uint64(r * 7919 + 1)
+        mixed[r] = first_word(r)
     for j in range(pick.shape[0]):
         for r in range(n):
-            a = (mixed[r] ^ np.uint64(np.int64(cut[j, r]) + 1000003)) * np.uint64(0x9E3779B97F4A7C15)
-            mixed[r] = a ^ (a >> np.uint64(29))
+            mixed[r] = next_word(mixed[r], np.int64(cut[j, r]))
     for r in range(n):
         codes[r] = np.int32(mixed[r] & np.uint64(n_cells - 1))
 
@@ -75,6 +88,11 @@ def add_to_cells(cells, codes, k, amount):
     c = cells.dtype.type(amount / cells.shape[0])
     for r in range(cells.shape[0]):
         cells[r, codes[r], k] += c
+
+
+def room_in(places: int, least: int, n_outputs: int) -> int:
+    """So many places in a table; fewer, but at least so many, where there are many outputs, so that all have room."""
+    return max(least, places >> max(0, (n_outputs - 1).bit_length() - 1))
 
 
 def fewer_cells(cells: np.ndarray, n_cells: int) -> np.ndarray:

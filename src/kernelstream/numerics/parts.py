@@ -49,11 +49,16 @@ class Tables(NamedTuple):
     offset: np.ndarray  # where they are cut
 
 
+def n_parts(n_given: int) -> int:
+    """M: those that are given, these, and the boxes."""
+    return n_given + len(LMS) + len(HINGE) + len(AVERAGES) + 2
+
+
 def no_parts(n_given: int, length: int, n_outputs: int, dtype: Any, cells: tuple[int, int]) -> Parts:
     """Before any row; `cells` are how many tables of how many there are."""
-    K, n_parts = n_outputs, n_given + len(LMS) + len(HINGE) + len(AVERAGES) + 2
+    K = n_outputs
     fast = np.zeros((len(LMS), K, length), dtype), np.zeros((len(HINGE), K, length), dtype)
-    return Parts(*fast, np.zeros((len(AVERAGES), K)), np.zeros((*cells, K), dtype), *stack_prior(n_parts))
+    return Parts(*fast, np.zeros((len(AVERAGES), K)), np.zeros((*cells, K), dtype), *stack_prior(n_parts(n_given)))
 
 
 @inlined

@@ -53,6 +53,7 @@ class DataSet:
     source: str = ""
     task: str = "binary"
     orders: str | None = None
+    in_order: bool = False  # a series: its rows are learned as they come
     scale: str = "none"
     scale_target: bool = False
     divide: float = 1.0

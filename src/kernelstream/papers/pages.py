@@ -36,6 +36,7 @@ _TITLES = {
     "rrf": "Random Feature Reparameterization (Nguyen et al. 2017)",
     "polk": "Parsimonious Online Learning with Kernels (Koppel et al. 2019)",
     "avm": "Approximation Vector Machines (Le et al. 2017)",
+    "kafbox": "The Kernel Adaptive Filtering Toolbox (Van Vaerenbergh and Santamaria 2013)",
 }
 _MARKS = {AGREES: "yes", BETTER: "better", DIFFERS: "**no**", NO_DATA: "", NOT_RUN: "", UNPUBLISHED: ""}
 SEEN = "†"  # at a cell whose settings were chosen after it had been seen

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from ..engine.opening import stacked
 from ..sources import Matrix, datasets, open_source
 from ..tasks import BINARY, REGRESSION, Binary, Multiclass, Regression, Task
+from . import series
 from .items import DataSet, ItemError
 
 SEED_OF_TUNED_ROWS = 20170101
@@ -50,7 +51,9 @@ def load(data: DataSet) -> Rows:
 
 
 def orders(data: DataSet, rows: Rows, runs: int) -> list[np.ndarray]:
-    """Row orders: the authors' own where they are at hand, else random ones."""
+    """Row orders: a series' own, the authors' where they are at hand, else random ones."""
+    if data.in_order:
+        return [rows.reported]
     if data.orders is None:
         return [np.random.default_rng(k).permutation(rows.reported) for k in range(runs)]
     if data.tuned_rows:
@@ -86,6 +89,8 @@ def _read(name: str, sparse: bool | None) -> tuple[Matrix, np.ndarray]:
             raise Missing("the brodatz images are not at hand")
         X_train, y_train, X_test, y_test = brodatz_rows(path)
         return (X_test, y_test) if name.endswith("-test") else (X_train, y_train)
+    if name == series.LORENZ:
+        return series.lorenz_rows()
     try:
         blocks = list(open_source(name))
     except FileNotFoundError:

@@ -16,16 +16,18 @@ from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.run import Checkpoint, Trace
 from ..evaluate.settings import spec_from
 from ..learner import Learner
-from ..metrics import METRICS
+from ..metrics import METRICS, Metric
 from ..sources import ArraySource
 from ..sources.survey import Survey
 from .items import DataSet, Entrant, Item
 from .results import Cell, Result
 from .rows import Missing, Rows, load, orders
+from .series import LateDecibels
 
 CHUNKED = "rbfsampler-sgd"
 _UNTUNED = "not tuned: its rows were not at hand"
 _PLACES = 10  # of a mean over the last rows
+_JUDGES: dict[str, type[Metric]] = {**METRICS, LateDecibels.name: LateDecibels}
 _ACCURACY, _MISTAKES = "accuracy", "mistake_rate"
 # What was run in this process: a figure shows the runs of its table.
 _done: dict[str, list[Trace]] = {}
@@ -110,7 +112,7 @@ def _trial(item: Item, entrant: Entrant, data: DataSet, rows: Rows, value: float
         ArraySource(rows.X, rows.y, name=data.label),
         Survey(rows.task),
         data.dtype,
-        [METRICS[name]() for name in (item.risk, _metric(item)) if name],
+        [_JUDGES[name]() for name in (item.risk, _metric(item)) if name],
         test=None if rows.test is None else ArraySource(*rows.test, name=f"{data.label} (test)"),
         passes=data.passes,
         checkpoints=_checkpoints(item, entrant, len(rows.reported) * data.passes),

@@ -21,6 +21,9 @@ def matrix(kernel: k.Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         case k.Matern(settled_gamma=g, nu=2.5):
             a = np.sqrt(5) * np.sqrt(2 * g * squared(A, B))
             return (1 + a + a**2 / 3) * np.exp(-a)
+        case k.SpectralMixture(settled_gamma=g):
+            m = kernel.part_means(range(A.shape[1]))
+            return np.exp(-g * squared(A, B)) * np.cos((A @ m)[:, None] - B @ m).mean(axis=2)
         case k.Linear():
             return A @ B.T
         case k.Polynomial(settled_gamma=g, degree=p, offset=c):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..compile import Pointer, call_for_effect, compiled
+from ..compile import Pointer, call_for_effect, compiled, inlined
 from ..elementary import sincos
 from ..memory import aligned
 from ..products import MULTIPLY, multiply
@@ -98,6 +98,20 @@ SINCOS = Pointer(_sincos_rows, "mim", value=False)
 def _(record, map, block, start, stop, lifted):
     multiply(record.multiply, block, start, stop, map.frequencies, lifted.projected)
     call_for_effect(record.sincos, lifted.projected, stop - start, lifted.z)
+
+
+@inlined
+def slope_of_projection(weights, g, z, v):
+    """v_j = d loss / d p_j, from the slope g of the loss at the scores W'(sin p, cos p)."""
+    D = v.shape[0]
+    for j in range(D):
+        v[j] = 0
+    for k in range(g.shape[0]):
+        if g[k] != 0:
+            c, on_sine, on_cosine = g[k], weights[k, :D], weights[k, D:]
+            sine, cosine = z[:D], z[D:]
+            for j in range(D):
+                v[j] += c * (on_sine[j] * cosine[j] - on_cosine[j] * sine[j])
 
 
 @compiled
