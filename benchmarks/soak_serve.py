@@ -1,6 +1,7 @@
-"""What `kernelstream serve` promises, longer than a test may take: kills, hostile bodies, a full disk, the interface.
+"""What `kernelstream serve` promises, longer than a test may take: kills, hostile bodies, a full disk, the
+interface, hours of steady use.
 
-    python -m benchmarks.soak_serve [kills bodies disk interface] [--kills N] [--cases N] [--examples N] [--seed S]
+    python -m benchmarks.soak_serve [kills bodies disk interface steady] [--kills N] [--cases N] [--examples N]
 
 Each part prints what was done and what is wrong; one that finds something fails.
 """
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import serve_bodies, serve_disk, serve_interface, serve_kills
+from . import serve_bodies, serve_disk, serve_interface, serve_kills, serve_steady
 
 Outcome = tuple[str, list[str]]
 
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="half of them while the log is cut all the time")
     parser.add_argument("--cases", type=int, default=10_000, help="mutated bodies of each kind")
     parser.add_argument("--examples", type=int, default=300, help="requests to each operation of the interface")
+    parser.add_argument("--minutes", type=float, default=120.0, help="of steady use")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if unknown := [part for part in given.parts if part not in PARTS]:
@@ -64,11 +66,16 @@ def _interface(given: Any) -> list[Callable[[Path], Outcome]]:
     return [partial(serve_interface.conforms, examples=given.examples, seed=given.seed)]
 
 
+def _steady(given: Any) -> list[Callable[[Path], Outcome]]:
+    return [partial(serve_steady.steady, minutes=given.minutes)]
+
+
 PARTS: dict[str, Callable[[Any], list[Callable[[Path], Outcome]]]] = {
     "kills": _kills,
     "bodies": _bodies,
     "disk": _disk,
     "interface": _interface,
+    "steady": _steady,
 }
 
 
