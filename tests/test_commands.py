@@ -433,7 +433,7 @@ def test_options_that_do_not_go_together_are_refused(arguments, words):
         ),
         (
             ("--categorical", "one-hot"),
-            "--categorical one-hot must be one of refuse, onehot, hash. Did you mean onehot?",
+            "--categorical one-hot must be one of auto, onehot, hash, refuse. Did you mean onehot?",
         ),
         (("--on-error", "skipp"), "--on-error skipp must be one of stop, skip. Did you mean skip?"),
         (

@@ -276,13 +276,13 @@ def test_hashed_categories_do_not_depend_on_process_or_block(tmp_path):
 def test_categories_are_refused_with_a_remedy_unless_asked_for(tmp_path):
     for suffix in (".csv", ".parquet", ".feather"):
         with pytest.raises(SourceError, match=r"column 2.*categorical='onehot'"):
-            list(open_file(table_file(tmp_path, suffix), missing="mean"))
+            list(open_file(table_file(tmp_path, suffix), categorical="refuse"))
     path = written(tmp_path / "a.csv", "c,d,y\nred,big,0\n")
     with pytest.raises(SourceError, match="no feature column 'e'; the columns are c, d, y"):
         list(open_file(path, categorical="onehot", categorical_columns=["e"]))
     with pytest.raises(ValueError, match="hash_features is 100; it must be a power of two"):
         open_file(path, hash_features=100)
-    with pytest.raises(ValueError, match="categorical='dummy' must be one of refuse, onehot, hash"):
+    with pytest.raises(ValueError, match="categorical='dummy' must be one of auto, onehot, hash, refuse"):
         open_file(path, categorical="dummy")
 
 
@@ -388,14 +388,15 @@ def test_skipping_gives_the_rows_that_are_left_and_counts_the_others(tmp_path_fa
     lines = ["a,b,c", "1,2,3", *lines]
     path = written(directory / "a.csv", "\n".join(lines))
     good = written(directory / "good.csv", "\n".join(line for line in lines if line not in BAD))
-    source = open_file(path, on_error="skip", block_rows=block_rows)
+    strict = {"categorical": "refuse", "missing": "refuse"}
+    source = open_file(path, on_error="skip", block_rows=block_rows, **strict)
     faulty = [number for number, line in enumerate(lines, 1) if line in BAD]
     for _ in range(2):
         assert same(whole(source), whole(open_file(good)))
         assert source.skipped == len(faulty) and len(source.notices) == bool(faulty)
     if faulty:
         with pytest.raises(SourceError) as caught:
-            list(open_file(path))
+            list(open_file(path, **strict))
         assert caught.value.line in faulty and f"a.csv, line {caught.value.line}" in source.notices[0]
 
 
@@ -413,8 +414,8 @@ def test_parquet_rows_with_nothing_in_them_are_refused_or_skipped_by_number(tmp_
     frame = pd.DataFrame({"a": [1.0, None, 3, 4], "n": [1, 2, 3, 4], "y": ["u", "v", None, "w"]})
     frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(SourceError, match="column 1: row 2: 'a' is missing; fill it in"):
-        list(open_file(tmp_path / "a.parquet"))
-    source = open_file(tmp_path / "a.parquet", on_error="skip", block_rows=2)
+        list(open_file(tmp_path / "a.parquet", missing="refuse"))
+    source = open_file(tmp_path / "a.parquet", on_error="skip", missing="refuse", block_rows=2)
     assert same(whole(source), (np.array([[1.0, 1], [4, 4]]), np.array(["u", "w"])))
     assert source.skipped == 2 and "row 2" in source.notices[0]
 
@@ -475,7 +476,7 @@ def test_damage_is_named(tmp_path, suffix, compression):
         ({"a": [1], "y": [1]}, {"label": "z"}, "no column 'z'; name one of a, y"),
         ({"a": [1], "y": [1]}, {"label": 2}, "label=2 is not one of the 2 columns"),
         ({"y": [1]}, {}, "a label and a feature are needed"),
-        ({"a": [pd.Timestamp("2020-01-01")], "y": [1]}, {}, "'a' is timestamp.*make numbers of it"),
+        ({"a": [pd.Timestamp("2020-01-01")], "y": [1]}, {"dates": ()}, "'a' is timestamp.*make numbers of it"),
         ({"a": [1], "y": [{"b": 1}]}, {}, "the label 'y' is struct"),
     ],
 )
@@ -607,7 +608,7 @@ def test_words_of_an_arrow_file_that_end_nowhere_are_refused(tmp_path):
 def test_faults_of_json_lines_are_refused_by_line(tmp_path, text, place):
     path = written(tmp_path / "a.jsonl", text)
     with pytest.raises(SourceError) as caught:
-        list(open_file(path))
+        list(open_file(path, categorical="refuse", missing="refuse"))
     assert place in str(caught.value)
 
 
@@ -646,7 +647,7 @@ overcast,-3,70,0,"1969-12-31 23:59",plain,yes
 
 def test_arff_is_read_with_all_its_quirks(tmp_path):
     path = written(tmp_path / "w.arff", WEATHER)
-    source = open_file(path, categorical="onehot", missing="mean", block_rows=3)
+    source = open_file(path, categorical="onehot", dates=(), block_rows=3)
     X, y = whole(source)
     names = source.feature_names
     assert names[:3] == ["how warm", "humidity", "seen"]
@@ -661,7 +662,7 @@ def test_arff_is_read_with_all_its_quirks(tmp_path):
     assert whole(open_file(path, label="windy", categorical="hash", missing="mean"))[1].tolist() == [0, 1, 0, 0]
     piped = subprocess.run(
         [sys.executable, "-c", "from kernelstream.sources import open_source as o\nfor X, y in "
-         "o('-', format='arff', categorical='onehot', missing='mean'): print(X.shape, y.tolist())"],
+         "o('-', format='arff', categorical='onehot', dates='trend'): print(X.shape, y.tolist())"],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, input=WEATHER, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert piped.stdout == "(4, 12) ['yes', 'no, never', 'yes', 'no, never']\n"
@@ -676,7 +677,7 @@ def test_arff_agrees_with_scipy_on_what_scipy_reads(tmp_path):
     text = "@relation r\n@attribute d date yyyy-MM-dd\n@attribute x real\n@attribute y {a,b}\n@data\n"
     path = written(tmp_path / "d.arff", text + "2024-02-29,1.5,a\n1969-07-20,-2,b\n")
     table, _ = arff.loadarff(path)
-    ours = whole(open_file(path))
+    ours = whole(open_file(path, dates=()))
     assert ours[0].tolist() == [
         [float(d.astype("datetime64[s]").astype(int)), x] for d, x in zip(table["d"], table["x"], strict=True)
     ]
@@ -731,14 +732,14 @@ HEAD = "@relation r\n@attribute a numeric\n@attribute c {x,'y z'}\n@attribute l 
 def test_faults_of_arff_are_refused_by_line(tmp_path, text, hint):
     path = written(tmp_path / "a.arff", text)
     with pytest.raises(SourceError) as caught:
-        list(open_file(path, categorical="onehot"))
+        list(open_file(path, categorical="onehot", missing="refuse"))
     assert hint in str(caught.value) and str(path) in str(caught.value)
 
 
-def test_words_of_arff_need_to_be_asked_for_and_rows_can_be_skipped(tmp_path):
+def test_words_of_arff_can_be_refused_and_rows_skipped(tmp_path):
     path = written(tmp_path / "a.arff", f"{HEAD}1,x,0\noops,x,1\n3,x,1\n{{\n")
     with pytest.raises(SourceError, match=r"column 2: the attribute 'c' holds words.*categorical='onehot'.*drop='c'"):
-        list(open_file(path))
+        list(open_file(path, categorical="refuse"))
     source = open_file(path, drop=["c"], on_error="skip")
     assert same(whole(source), (np.array([[1.0], [3.0]]), np.array([0.0, 1.0]))) and source.skipped == 2
     with pytest.raises(SourceError, match="no attribute 'z'; name one of a, c, l"):

@@ -238,7 +238,10 @@ def test_decimal_commas_and_columns_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("n;day;b;y\n" + lines)
     refused(call("run", tmp_path / "a.csv"), "--delimiter ';'")
     refused(call("run", tmp_path / "a.csv", "--delimiter", ";"), "'0,5'", "--decimal ,")
-    refused(call("run", tmp_path / "a.csv", "--decimal", ","), "2024-01-01", "date", "--drop day")
+    refused(
+        call("run", tmp_path / "a.csv", "--decimal", ",", "--categorical", "refuse"), "2024-01-01", "date", "--drop day"
+    )
+    done("run", tmp_path / "a.csv", "--decimal", ",")
     done("run", tmp_path / "a.csv", "--decimal", ",", "--drop", "day")
     ((X, y),) = open_source(tmp_path / "a.csv", decimal=",", drop=["day"])
     assert X[3].tolist() == [3.5, 0.25] and y[3] == 1
@@ -254,7 +257,7 @@ def test_a_column_of_a_parquet_file_is_left_out(tmp_path):
 
     table = pa.table({"a": [1.0, 2.0], "when": ["x", "y"], "label": [0, 1]})
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    refused(call("run", tmp_path / "a.parquet"), "--categorical onehot", "--drop when")
+    refused(call("run", tmp_path / "a.parquet", "--categorical", "refuse"), "--categorical onehot", "--drop when")
     ((X, _),) = open_source(tmp_path / "a.parquet", drop=["when"])
     assert X.tolist() == [[1.0], [2.0]]
 
@@ -291,7 +294,7 @@ def test_a_word_that_is_nearly_right_is_recognised(arguments, parts):
 )
 def test_a_remedy_is_spelled_as_the_option_is_and_works(tmp_path, text, parts):
     (tmp_path / "a.csv").write_text(text)
-    told = refused(call("run", tmp_path / "a.csv"), *parts)
+    told = refused(call("run", tmp_path / "a.csv", "--categorical", "refuse", "--missing", "refuse"), *parts)
     assert "='" not in told
     for part in parts:
         done("run", tmp_path / "a.csv", *part.split())

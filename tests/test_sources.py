@@ -37,6 +37,7 @@ from kernelstream.sources import (
     open_source,
 )
 from kernelstream.sources._decimals import decimal
+from kernelstream.sources.columns import ColumnOptions
 from timing import times_as_fast
 
 ROOT = Path(__file__).parents[1]
@@ -460,14 +461,23 @@ def test_csv_chunk_borders_do_not_matter(tmp_path, monkeypatch, chunk_bytes):
     [
         (
             b"a,b,c\n1,2,3\n1,red,3\n",
-            {},
+            {"columns": ColumnOptions(categorical="refuse")},
             3,
             2,
             "'red' of 'b' is not a number; make features of words: categorical='onehot'",
         ),
+        (
+            b"a,b,c\n1,2,3\n1,red,3\n",
+            {},
+            3,
+            2,
+            "unlike most in.*; correct it, say .*: categorical_columns='b', or.*drop",
+        ),
+        (b"a,b,c\n1,$2.50,3\n1,$3,3\n", {}, 2, 2, r"'\$2.50' of 'b' is not a number"),
+        (b"a,b,c\n1,1/2/2026,3\n1,1/3/2026,3\n", {}, 2, 2, "'1/2/2026' of 'b' is not a number but a date"),
         (b"1,2,3\n\n1,red,3\n", {}, 3, 2, "'red' of '#2'"),
-        (b"a,b,c\n1,2,3\n1,,3\n", {}, 3, 2, "'b' is missing"),
-        (b"1,2,3\n1,?,3\n", {}, 2, 2, r"'#2' is missing \('\?'\)"),
+        (b"a,b,c\n1,2,3\n1,,3\n", {"columns": ColumnOptions(missing="refuse")}, 3, 2, "'b' is missing"),
+        (b"1,2,3\n1,?,3\n", {"columns": ColumnOptions(missing="refuse")}, 2, 2, r"'#2' is missing \('\?'\)"),
         (b"a,b,c\n1,2,3\n1,2,\n", {}, 3, 3, "label 'c' is missing"),
         (b"1,2,3\n1,2\n", {}, 2, 3, "2 fields, the first line has 3"),
         (b"1,2,3\n1,2,3,4\n", {}, 2, 4, "4 fields, the first line has 3"),

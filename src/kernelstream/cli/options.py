@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, NoReturn, TypeVar, get_args, get_
 
 import typer
 
+from ..encoding.values import FILE_DATES
 from ..evaluate.interrupts import Interrupts
 from ..extras import MissingExtra
 from ..parameters import LARGEST_SEED
@@ -26,7 +27,7 @@ from .places import check_places
 from .wording import in_words
 
 BAD_INPUT, INTERRUPTED = 2, 130
-UNLABELLED = "none"
+NONE = "none"
 
 
 class Place(NamedTuple):
@@ -85,8 +86,12 @@ class Reading:
         ),
     ] = False
     categorical: Annotated[
-        str, typer.Option(metavar="refuse|onehot|hash", help="Columns of words: a feature a word, or hashed.")
-    ] = "refuse"
+        str,
+        typer.Option(
+            metavar="auto|onehot|hash|refuse",
+            help="Columns of words: a feature a word (auto: where most are words), or hashed.",
+        ),
+    ] = AUTO
     categorical_columns: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,8 +99,14 @@ class Reading:
         ),
     ] = None
     missing: Annotated[
-        str, typer.Option(metavar="refuse|mean", help="Missing values: the mean of the rows before.")
-    ] = "refuse"
+        str, typer.Option(metavar="mean|refuse", help="Missing values: the mean of the rows before.")
+    ] = "mean"
+    dates: Annotated[
+        str,
+        typer.Option(
+            metavar="PART,...", help="What dates become, of hour, day, week, year and trend; none: they are words."
+        ),
+    ] = ",".join(FILE_DATES)
     on_error: Annotated[str, typer.Option(metavar="stop|skip", help="Rows that cannot be read: skip counts them.")] = (
         "stop"
     )
@@ -115,12 +126,13 @@ class Reading:
 
     def opened(self, data: str, *, encoding: Any = None) -> Source:
         """The source that DATA names; categories become features as an encoding says."""
-        label: Any = None if self.label == UNLABELLED else self.label
+        label: Any = None if self.label == NONE else self.label
         with contextlib.suppress(ValueError, TypeError):
             label = int(label)
         options = self.reading | {"encoding": encoding}
         if self.delimiter == r"\t":
             options["delimiter"] = "\t"
+        options["dates"] = () if self.dates == NONE else self.dates.split(",")
         return open_source(
             data, **{name: value for name, value in options.items() if value is not None} | {"label": label}
         )

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from scipy.sparse import csr_array, issparse
 
+from ..encoding.values import REFUSE
 from ..engine import disk
 from ..evaluate.interrupts import Interrupts
 from ..learner import Learner
@@ -49,7 +50,10 @@ def predict(request: PredictRequest) -> None:
     The labels in the data are only compared with. Columns of words are encoded as they were for the model.
     """
     learner, header = Learner.load_with_header(request.model)
-    file = request.opened(request.data, encoding=header.get("encoding"))
+    encoding = header.get("encoding")
+    if encoding is None and "categorical" not in request.given:  # a model that knows no words
+        request = replace(request, categorical=REFUSE)
+    file = request.opened(request.data, encoding=encoding)
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)
     metric = default_metrics(learner.task.name)[-1]

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from .tables import DATE, NUMBER, WORD
 from .values import (
-    DATES,
     DEFAULT_HASH_FEATURES,
     HASH,
     MEAN,
     ONEHOT,
     REFUSE,
     ZERO,
+    checked_dates,
+    date_names,
     date_width,
     hash_of,
     power_of_two,
@@ -26,6 +27,7 @@ CATEGORICAL = (ONEHOT, HASH)
 MISSING = (REFUSE, MEAN, ZERO)
 OPTIONS = ("categorical", "hash_features", "missing", "dates")
 PLACES = "places"  # those that hashed words fall on
+_NO_DATES: dict[str, Any] = {"parts": (), "origins": {}}  # of a data file
 
 Reals: TypeAlias = NDArray[np.float64]
 # (kind, name, what else tells it apart): a word, or the first date that was seen.
@@ -54,11 +56,7 @@ class Known:
         for value, known, name in ((categorical, CATEGORICAL, "categorical"), (missing, MISSING, "missing")):
             if value not in known:
                 raise ValueError(f"{name}={value!r} must be one of {', '.join(known)}.")
-        dates = (dates,) if isinstance(dates, str) else tuple(dates)
-        unknown = [part for part in dates if part not in DATES]
-        if unknown:
-            raise ValueError(f"dates={unknown[0]!r} must be some of {', '.join(DATES)}.")
-        self.categorical, self.missing, self.dates = categorical, missing, dates
+        self.categorical, self.missing, self.dates = categorical, missing, checked_dates(dates)
         self.hash_features = power_of_two(hash_features)
         self._begin([])
 
@@ -88,8 +86,7 @@ class Known:
             elif kind == PLACES:
                 names += [f"word#{place}" for place in range(self.hash_features)]
             else:
-                for part in self.dates:
-                    names += [f"{name}.trend"] if part == "trend" else [f"{name}.{part}.sin", f"{name}.{part}.cos"]
+                names += date_names(name, self.dates)
         return names
 
     def to_json(self) -> dict[str, Any]:
@@ -130,11 +127,18 @@ class Known:
         if encoding is None and header.get("columns") is not None:
             return cls.from_json(header["columns"])
         entries: list[Entry] = []
-        # That of renumbered features has no names.
-        if encoding is not None and "numbers" in encoding and encoding["numbers"] == len(encoding["numeric"]):
-            columns = cls(categorical=encoding["categorical"], hash_features=encoding.get("hash_features", 1))
+        # That of renumbered features has no names, and one with lists of numbers has fewer than features.
+        if encoding is not None and "numbers" in encoding and encoding["numbers"] == len(number_names(encoding)):
+            dates = encoding.get("dates", _NO_DATES)
+            columns = cls(
+                categorical=encoding["categorical"],
+                hash_features=encoding.get("hash_features", 1),
+                dates=dates["parts"],
+            )
             words = encoding.get("categories", [(name, "") for name in encoding["columns"]])
-            entries += [(NUMBER, name, None) for name in encoding["numeric"]]
+            for name in encoding["numeric"]:
+                origin = dates["origins"].get(name)
+                entries.append((NUMBER, name, None) if origin is None else (DATE, name, origin))
             entries += [(WORD, name, word) for name, word in words]
         elif encoding is None and names is not None and len(names) == len(set(names)) == header["width"]:
             columns = cls()
@@ -248,6 +252,13 @@ def _made(kind: Any, options: dict[str, Any], entries: list[Entry], sums: Reals,
     columns._begin(entries)
     columns._sums, columns._counts = sums, counts
     return columns
+
+
+def number_names(encoding: dict[str, Any]) -> list[str]:
+    """The features of a data file's numbers and dates, as its reader noted them; a list of numbers counts as one."""
+    dates = encoding.get("dates", _NO_DATES)
+    names = [date_names(name, dates["parts"]) if name in dates["origins"] else [name] for name in encoding["numeric"]]
+    return [one for several in names for one in several]
 
 
 def padded(array: Any, width: int) -> Any:

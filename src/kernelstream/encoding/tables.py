@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .values import codes_of, is_list, numbers_of
+from .values import codes_of, is_dated, is_list, numbers_of, seconds_in
 
 NUMBER, WORD, DATE = "number", "word", "date"
 
@@ -83,10 +83,8 @@ def _given(name: Any, column: Any) -> Given:
     if text:
         return Given(name, WORD, *codes_of(column, missing=None))
     column = column.cast(kind) if pa.types.is_dictionary(column.type) else column
-    if pa.types.is_temporal(kind) and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
-        moments = column.cast(pa.timestamp("us"), safe=False).to_numpy()
-        seconds = moments.astype(np.int64) / 1e6
-        return Given(name, DATE, np.where(np.isnat(moments), np.nan, seconds), [])
+    if is_dated(kind):
+        return Given(name, DATE, seconds_in(column), [])
     if is_list(kind) or not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         if pa.types.is_null(kind):
             return Given(name, NUMBER, np.full(len(column), np.nan), [])

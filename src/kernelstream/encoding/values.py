@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ONEHOT, HASH = "onehot", "hash"
+AUTO, ONEHOT, HASH = "auto", "onehot", "hash"
 MEAN, REFUSE, ZERO = "mean", "refuse", "zero"
 DEFAULT_HASH_FEATURES = 256
 
@@ -18,6 +18,7 @@ DAY = 86_400.0  # seconds
 TREND = "trend"
 CYCLES = {"hour": DAY / 24, "day": DAY, "week": 7 * DAY, "year": 365.2425 * DAY}
 DATES = (*CYCLES, TREND)
+FILE_DATES = ("day", "week", "year", TREND)  # what dates of files become, unless somebody says otherwise
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -69,8 +70,23 @@ def seconds_of(moment: datetime.date) -> float:
     return (moment.replace(tzinfo=None) - (offset or datetime.timedelta()) - _EPOCH).total_seconds()
 
 
+def checked_dates(dates: str | Sequence[str]) -> tuple[str, ...]:
+    """What dates are to become; ValueError for what they cannot."""
+    dates = (dates,) if isinstance(dates, str) else tuple(dates)
+    unknown = [part for part in dates if part not in DATES]
+    if unknown:
+        raise ValueError(f"dates={unknown[0]!r} must be some of {', '.join(DATES)}.")
+    return dates
+
+
 def date_width(dates: Sequence[str]) -> int:
     return sum(1 if part == TREND else 2 for part in dates)
+
+
+def date_names(name: Any, dates: Sequence[str]) -> list[str]:
+    """The names of what a date becomes: ``name.day.sin``, ``name.trend``."""
+    ends = [(part,) if part == TREND else (f"{part}.sin", f"{part}.cos") for part in dates]
+    return [f"{name}.{end}" for pair in ends for end in pair]
 
 
 def date_features(seconds: NDArray[np.float64], dates: Sequence[str], origin: float) -> NDArray[np.float64]:
@@ -87,6 +103,33 @@ def date_features(seconds: NDArray[np.float64], dates: Sequence[str], origin: fl
 
 
 # Columns of Arrow.
+
+
+def dates_of(column: Any) -> Any:
+    """Text as dates, ``2026-01-25`` with or without a time of day and a zone; pyarrow.ArrowInvalid for other text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"^(\d{4})/(\d{2})/(\d{2})", r"\1-\2-\3")
+    try:
+        return text.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return text.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
+
+
+def is_dated(kind: Any) -> bool:
+    """Whether a type is that of dates."""
+    import pyarrow as pa
+
+    return pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+
+
+def seconds_in(column: Any) -> NDArray[np.float64]:
+    """Seconds since 1970 in UTC of a column of dates, NaN where one is missing."""
+    import pyarrow as pa
+
+    moments = column.cast(pa.timestamp("us"), safe=False).to_numpy()
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
 
 
 def is_list(kind: Any) -> bool:

@@ -2,9 +2,9 @@
 
 Numbers are ``numeric``, ``real`` and ``integer``; words are ``{a, b, ...}``, which may hold no other, and ``string``. A
 nominal attribute whose words are all numbers holds numbers, unless categories are asked for (`columns`); the last
-attribute is the label. A ``date`` is seconds since 1970, one without a zone taken for UTC. Keywords are so in any case,
-``%`` begins a comment, ``?`` is missing, and words with blanks stand in quotes of either kind. A row ``{1 2.5, 4 red}``
-names what is not 0 or, of words, the first that was declared; it is written out.
+attribute is the label. A ``date`` without a zone is taken for UTC; as a label it is seconds since 1970. Keywords are so
+in any case, ``%`` begins a comment, ``?`` is missing, and words with blanks stand in quotes of either kind. A row
+``{1 2.5, 4 red}`` names what is not 0 or, of words, the first that was declared; it is written out.
 """
 
 import datetime
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..encoding.values import seconds_of
+from ..encoding.values import AUTO, seconds_of
 from .base import LabelledBlock, SourceError, to_number
 from .columns import Encoder, Layout
 from .tables import TableSource
@@ -116,14 +116,20 @@ class ArffSource(TableSource):
         names = [one.name for one in attributes]
         label = self._label_position(names)
         dropped = self.columns.dropped(names, label, self.path)
-        chosen, wanted = self.columns.categorical_columns, self.columns.categorical != "refuse"
-        categorical = [wanted and (one.name in chosen if chosen else one.text or bool(one.words)) for one in attributes]
+        options = self.columns
+        categorical = [one.name in options.categorical_columns for one in attributes]
+        if options.categorical == AUTO:
+            categorical = [named or one.holds_words for named, one in zip(categorical, attributes, strict=True)]
+        elif not options.knows_words:
+            categorical = [one.text or bool(one.words) for one in attributes]
         for at, one in enumerate(attributes):
             if at != label and at not in dropped and one.holds_words and not categorical[at]:
                 what = f"the attribute {one.name!r} holds words; make features of them: categorical='onehot', or "
                 raise SourceError(f"{what}leave it out: drop={one.name!r}", path=self.path, column=at + 1)
         words = label is not None and attributes[label].holds_words
-        return Layout(names, label, categorical, words if above is None else above.word_labels, dropped)
+        dated = {at for at, one in enumerate(attributes) if one.date and not categorical[at] and options.dates}
+        dates = frozenset(dated - {label, *dropped})
+        return Layout(names, label, categorical, words if above is None else above.word_labels, dropped, dates)
 
     def _label_position(self, names: list[str]) -> int | None:
         if self.label is None or self.label in names:
@@ -139,7 +145,8 @@ class ArffSource(TableSource):
         import pyarrow as pa
 
         words = {*layout.features(True), *([layout.label] if layout.word_labels else [])}
-        types = [pa.string() if at in words else pa.float64() for at in range(len(attributes))]
+        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(layout.dates, pa.timestamp("us"))
+        types = [kinds.get(at, pa.float64()) for at in range(len(attributes))]
         readers = [self._reader(one, at, layout, at in words) for at, one in enumerate(attributes)]
         rows: list[list[Any]] = []
         for number, line in lines:
@@ -177,7 +184,8 @@ class ArffSource(TableSource):
             if word:
                 return text
             if one.date:
-                return _seconds(text, one, at)
+                seconds = _seconds(text, one, at)
+                return round(1e6 * seconds) if at in layout.dates else seconds
             try:
                 number = to_number(text)
             except ValueError:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..encoding.values import is_list
+from ..encoding.values import is_dated, is_list
 from .base import LabelledBlock, SourceError
 from .columns import Encoder, Layout
 from .tables import TableSource
@@ -80,11 +80,13 @@ class BatchSource(TableSource):
         categorical = [
             at != label and at not in dropped and self._is_categorical(field, at) for at, field in enumerate(schema)
         ]
+        dated = [at for at, field in enumerate(schema) if is_dated(field.type) and not categorical[at]]
+        dates = frozenset(dated) - {label, *dropped}
         word_labels = label is not None and _is_text(schema.field(label).type)
         if label is not None and not word_labels and not _is_number(schema.field(label).type):
             what = f"the label {names[label]!r} is {schema.field(label).type}; it must be numbers or text"
             raise SourceError(what, path=self.path, column=label + 1)
-        return Layout(names, label, categorical, word_labels, dropped)
+        return Layout(names, label, categorical, word_labels, dropped, dates)
 
     def _is_categorical(self, field: Any, position: int) -> bool:
         import pyarrow as pa
@@ -95,7 +97,7 @@ class BatchSource(TableSource):
         if words and options.categorical == "refuse":
             what = f"{field.name!r} holds categories ({field.type}); use categorical='onehot', {out}"
             raise SourceError(what, path=self.path, column=position + 1)
-        if not words and not _is_number(_element(field.type)):
+        if not (words or _is_number(_element(field.type)) or (is_dated(field.type) and options.dates)):
             what = f"{field.name!r} is {field.type}, which is no feature; make numbers of it, {out}"
             raise SourceError(what, path=self.path, column=position + 1)
         return words or field.name in options.categorical_columns

@@ -1,12 +1,14 @@
 """From named table columns to features: one way for CSV, Parquet and Arrow.
 
-Numeric columns come first, in the file's order; a column of lists of k numbers counts as k features. Text, dictionary
-and boolean columns hold categories, and so does any column that `categorical_columns` names. "onehot" gives each
-category a feature of its own when it first appears, behind the numeric ones; "hash" gives each (column, category) one
-of `hash_features` places, and those that share a place add up. Both make sparse blocks, "refuse" makes neither.
+Numeric columns come first, in the file's order; a column of lists of k numbers counts as k features, a column of dates
+as those that `dates` asks for. Text, dictionary and boolean columns hold categories, and so does any column that
+`categorical_columns` names. "onehot" gives each category a feature of its own when it first appears, behind the numeric
+ones; "hash" gives each (column, category) one of `hash_features` places, and those that share a place add up. Both make
+sparse blocks, "refuse" makes neither. "auto" is "onehot" for columns that are mostly words, in text that does not
+say what its columns hold: a word among numbers is a fault there, and text that is dates makes a column of dates.
 
-A missing number is refused, or becomes the mean of the numbers above it in this pass (0 when there are none); a missing
-category is refused, or is the category "". The mean is a plain running sum, so block size has no effect on any bit.
+A missing number becomes the mean of the numbers above it in this pass (0 when there are none), or is refused; a missing
+category is the category "", or is refused. The mean is a plain running sum, so block size has no effect on any bit.
 """
 
 from collections.abc import Sequence
@@ -17,23 +19,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ..encoding.known import number_names
 from ..encoding.values import (
+    AUTO,
     DEFAULT_HASH_FEATURES,
+    FILE_DATES,
     HASH,
     MEAN,
     ONEHOT,
     REFUSE,
+    checked_dates,
     codes_of,
+    date_features,
     first_rows,
     hash_of,
     impute,
     numbers_of,
     power_of_two,
+    seconds_in,
 )
 from .base import Matrix, SourceError, one_of
 
-CATEGORICAL = (REFUSE, ONEHOT, HASH)
-MISSING = (REFUSE, MEAN)
+CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
+MISSING = (MEAN, REFUSE)
+MOSTLY = 0.5  # of a column's values
+_MANY_WORDS = 100  # of a column; if most rows have one of their own, it tells nothing
 
 
 class ColumnOptions:
@@ -46,13 +56,17 @@ class ColumnOptions:
         hash_features: int = DEFAULT_HASH_FEATURES,
         missing: str = MISSING[0],
         categorical_columns: Sequence[str] = (),
+        dates: str | Sequence[str] = FILE_DATES,
         drop: Sequence[str | int] = (),
         encoding: dict[str, Any] | None = None,
     ):
+        self.origins: dict[str, float] = {}
         if encoding is not None:
             try:
                 categorical, categorical_columns = encoding["categorical"], encoding["columns"]
                 hash_features = encoding["hash_features"] if categorical == "hash" else hash_features
+                if "dates" in encoding:
+                    dates, self.origins = encoding["dates"]["parts"], dict(encoding["dates"]["origins"])
                 _ = encoding["numeric"], encoding["numbers"]
             except (KeyError, TypeError):
                 raise ValueError(f"encoding is {encoding!r:.60}; give what a source's `encoding` said") from None
@@ -60,10 +74,17 @@ class ColumnOptions:
         self.missing = one_of(missing, MISSING, "missing")
         if categorical_columns and categorical == "refuse":
             raise ValueError("categorical_columns are given and categorical is 'refuse'; choose 'onehot' or 'hash'")
+        self.dates = checked_dates(dates)
         self.hash_features = power_of_two(hash_features)
         self.categorical_columns = tuple(categorical_columns)
         self.drop = tuple(drop)
         self.encoding = encoding
+
+    @property
+    def knows_words(self) -> bool:
+        """Whether the columns of words are those that are named, whatever the file shows."""
+        named = self.categorical != AUTO and len(self.categorical_columns) > 0
+        return named or self.categorical == REFUSE or self.encoding is not None
 
     def dropped(self, names: list[str], label: int | None, path: Path) -> frozenset[int]:
         """The positions of the columns to leave out, which go by name or position."""
@@ -84,7 +105,7 @@ class ColumnOptions:
 
 class Layout(NamedTuple):
     """The columns of a table: their names, which one is the label, which hold categories; are labels words? Which are
-    left out?
+    left out, which hold dates?
     """
 
     names: list[str]
@@ -92,6 +113,7 @@ class Layout(NamedTuple):
     categorical: list[bool]
     word_labels: bool
     dropped: frozenset[int] = frozenset()
+    dates: frozenset[int] = frozenset()
 
     @property
     def used(self) -> list[int]:
@@ -99,17 +121,23 @@ class Layout(NamedTuple):
         return [at for at in range(len(self.names)) if at != self.label and at not in self.dropped]
 
     def features(self, categorical: bool) -> list[int]:
-        """The positions of the feature columns that hold categories, or of those that hold numbers."""
+        """The positions of the feature columns that hold categories, or of those that hold numbers and dates."""
         return [at for at in self.used if self.categorical[at] == categorical]
 
 
+_SETS = ("dropped", "dates")
+
+
 class Seen(NamedTuple):
-    """What an encoder had seen at a moment: the width of its numbers, their sums and counts, how many categories."""
+    """What an encoder had seen at a moment: the width of its numbers, their sums and counts, how many categories, and
+    the first date of each column of dates.
+    """
 
     n_numbers: int | None
     sums: NDArray[np.float64] | None
     counts: NDArray[np.int64] | None
     n_categories: int
+    origins: dict[str, float]
 
 
 class Encoder:
@@ -126,6 +154,8 @@ class Encoder:
         self.n_numbers: int | None = None
         self.expected: tuple[str, int] | None = None
         self.unknown, self.first_unknown = 0, ""
+        self.n_rows, self.n_missing = 0, 0
+        self.origins = dict(options.origins)
         # For each numeric feature the sum and the number of its values.
         self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
         # The place of a category among all categories, and those in the order of their places.
@@ -152,26 +182,28 @@ class Encoder:
         if self.categories or earlier.categories:
             self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
         self.expected = whose, earlier.n_numbers
-        self.n_numbers, self.seen = earlier.n_numbers, earlier.seen
+        self.n_numbers, self.seen, self.origins = earlier.n_numbers, earlier.seen, earlier.origins
         self.places, self.order = earlier.places, earlier.order
 
     def moment(self) -> Seen:
         sums, counts = (None, None) if self.seen is None else (self.seen[0].copy(), self.seen[1].copy())
-        return Seen(self.n_numbers, sums, counts, len(self.order))
+        return Seen(self.n_numbers, sums, counts, len(self.order), dict(self.origins))
 
     def to_json(self, moment: Seen) -> dict[str, Any]:
         """What a pass that goes on from a moment has to know, as a JSON value."""
-        layout = self.layout._asdict() | {"dropped": sorted(self.layout.dropped)}
+        layout = self.layout._asdict() | {name: sorted(getattr(self.layout, name)) for name in _SETS}
         seen = None if moment.sums is None or moment.counts is None else [moment.sums.tolist(), moment.counts.tolist()]
         order = [list(pair) for pair in self.order[: moment.n_categories]]
-        return {"layout": layout, "n_numbers": moment.n_numbers, "seen": seen, "order": order}
+        numbers = {"n_numbers": moment.n_numbers, "seen": seen, "origins": moment.origins}
+        return {"layout": layout, "order": order} | numbers
 
     @classmethod
     def from_json(cls, written: dict[str, Any], options: ColumnOptions, path: Path) -> "Encoder":
         """The encoder that an earlier pass had at that moment, for `TableSource.go_on`."""
         layout = written["layout"]
-        encoder = cls(Layout(**layout | {"dropped": frozenset(layout["dropped"])}), options, np.float64, path)
-        encoder.n_numbers = written["n_numbers"]
+        sets = {name: frozenset(layout[name]) for name in _SETS}
+        encoder = cls(Layout(**layout | sets), options, np.float64, path)
+        encoder.n_numbers, encoder.origins = written["n_numbers"], dict(written["origins"])
         if written["seen"] is not None:
             sums, counts = written["seen"]
             encoder.seen = np.array(sums, np.float64), np.array(counts, np.int64)
@@ -180,35 +212,65 @@ class Encoder:
         return encoder
 
     def encoding(self) -> dict[str, Any] | None:
-        if not self.categories or self.n_numbers is None:
+        if not (self.categories or self.layout.dates) or self.n_numbers is None:
             return None
+        hashed = self.options.categorical == HASH
         known = {
-            "categorical": self.options.categorical,
+            "categorical": HASH if hashed else ONEHOT,
             "numeric": self.numeric_names,
             "numbers": self.n_numbers,
             "columns": self.category_names,
         }
-        if self.options.categorical == "hash":
+        if self.layout.dates:
+            dated = [self.layout.names[at] for at in self.numbers if at in self.layout.dates]
+            origins = {name: self.origins.get(name, 0.0) for name in dated}
+            known["dates"] = {"parts": list(self.options.dates), "origins": origins}
+        if hashed:
             return known | {"hash_features": self.options.hash_features}
         return known | {"categories": [list(pair) for pair in self.order]}
 
     def feature_names(self) -> list[str] | None:
-        """Of a column of numbers its name, of a category ``column=category``; None for lists and hashes."""
-        if self.n_numbers != len(self.numeric_names) or (self.categories and self.options.categorical == "hash"):
+        """Of a column of numbers its name, of a date ``column.day.sin``, of a category ``column=category``; None for
+        lists and hashes.
+        """
+        names = number_names(self.encoding() or {"numeric": self.numeric_names})
+        if self.n_numbers != len(names) or (self.categories and self.options.categorical == HASH):
             return None
-        return [*self.numeric_names, *(f"{column}={category}" for column, category in self.order)]
+        return [*names, *(f"{column}={category}" for column, category in self.order)]
+
+    def told(self) -> dict[str, str]:
+        """What its reader should know of that nobody asked for, a sentence each."""
+        found, made = {}, []
+        if self.growing:
+            for name in self.category_names if self.options.categorical == AUTO else ():
+                n = len(self.places[name])
+                rare = n > _MANY_WORDS and 2 * n > self.n_rows
+                made.append(f"{name!r} ({n:,} words{', most of them of one row: leave it out' if rare else ''})")
+            made += [f"{self.layout.names[at]!r} (dates)" for at in sorted(self.layout.dates)]
+        if made:
+            found["made"] = f"features were made of {', '.join(made)}"
+        if self.n_missing > 0:
+            values = "1 value is" if self.n_missing == 1 else f"{self.n_missing:,} values are"
+            found["missing"] = f"{values} missing; means of the rows above stand there"
+        if self.unknown > 0:
+            values = "1 value is a category" if self.unknown == 1 else f"{self.unknown:,} values are categories"
+            first = f"the first: {self.first_unknown}"
+            found["unknown"] = f"{values} that the encoding does not have and count as 0; {first}"
+        return found
 
     def encode(self, table: Any) -> Matrix:
-        X = self._numeric([table.column(at) for at in self.numbers], table.num_rows)
+        X = self._numeric(table)
         if self.expected is not None and self.expected[1] != X.shape[1]:
             whose, known = self.expected
             what = f"the rows have {X.shape[1]} numbers, those of {whose} {known}"
             raise SourceError(f"{what}; give the file the same columns, with lists as long as there", path=self.path)
         self.n_numbers = X.shape[1]
-        if self.options.missing == "mean":
+        self.n_rows += len(X)
+        if self.options.missing == MEAN:
             self._impute(X)
         if not self.categories:
             return X
+        self.n_missing += sum(table.column(at).null_count for at in self.categories)
         codes = [codes_of(table.column(at)) for at in self.categories]
         if self.options.categorical == "hash":
             places, width = self._hashed(codes), self.options.hash_features
@@ -217,11 +279,13 @@ class Encoder:
             width = len(self.order)
         return _joined(X, places, width)
 
-    def _numeric(self, columns: list[Any], n_rows: int) -> NDArray[Any]:
+    def _numeric(self, table: Any) -> NDArray[Any]:
         """The numbers, NaN where one is missing."""
-        parts = [numbers_of(column) for column in columns]
+        dates = self.layout.dates
+        parts = [self._dated(table, at) if at in dates else numbers_of(table.column(at)) for at in self.numbers]
+        self.n_missing += sum(int(np.isnan(part if part.ndim == 1 else part.sum(axis=1)).sum()) for part in parts)
         width = sum(part.shape[1] if part.ndim == 2 else 1 for part in parts)
-        X: NDArray[Any] = np.empty((n_rows, width), self.dtype)
+        X: NDArray[Any] = np.empty((table.num_rows, width), self.dtype)
         at = 0
         for part in parts:
             if part.ndim == 2:
@@ -231,6 +295,12 @@ class Encoder:
                 X[:, at] = part
                 at += 1
         return X
+
+    def _dated(self, table: Any, at: int) -> NDArray[np.float64]:
+        seconds, name = seconds_in(table.column(at)), self.layout.names[at]
+        if name not in self.origins and not np.isnan(seconds).all():
+            self.origins[name] = float(seconds[~np.isnan(seconds)][0])
+        return date_features(seconds, self.options.dates, self.origins.get(name, 0.0))
 
     def _impute(self, X: NDArray[Any]) -> None:
         sums, counts = self.seen or (np.zeros(X.shape[1]), np.zeros(X.shape[1], np.int64))

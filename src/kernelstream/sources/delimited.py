@@ -2,14 +2,13 @@
 
 pyarrow would guess types from what it sees first, a block at a time. Here the first mebibyte settles them for the file:
 labels are numbers unless one of them is a word (one in a hundred where rows may be skipped), and features are float64
-unless categories are asked for (`columns`) and the column has a field that is neither a number nor missing.
-`categorical_columns` names such columns instead.
+unless most fields of a column that are not missing are words, or all of them dates. Where categories are asked for
+(`columns`), one word is enough, and `categorical_columns` names such columns instead.
 
-The first line is a header when a feature's field in it is neither a number nor empty. When only the label's field is
-a word, it is a header if the second line's label is a number (``0,1,target`` above ``5.1,3.5,1``) and a row if that is
-a word too (``5.1,3.5,setosa``). Where features may be words, a header is a word above a number. A label asked for by
-name needs a header; ``header=True`` or ``False`` overrules. A quoted field may hold line breaks; a quote that is opened
-and never closed spoils its own line alone. Below another table, the kinds of the columns are those
+The first line is a header when it has a word above a number (``0,1,target`` above ``5.1,3.5,1``), and a row where words
+stand above words alone (``5.1,3.5,setosa``). Where words are refused, any in a feature's field makes it a header. A
+label asked for by name needs a header; ``header=True`` or ``False`` overrules. A quoted field may hold line breaks; a
+quote that is opened and never closed spoils its own line alone. Below another table, the kinds of the columns are those
 found there, a first line with the same names is a header, and without a header the names are the same.
 """
 
@@ -25,8 +24,9 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.values import AUTO, REFUSE, dates_of
 from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, one_of, to_number
-from .columns import ColumnOptions, Encoder, Layout
+from .columns import MOSTLY, ColumnOptions, Encoder, Layout
 from .tables import TableSource
 
 _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
@@ -39,6 +39,8 @@ _DECIMALS = (".", ",")
 _DELIMITERS = ";\t|,"
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
+_AMOUNT = re.compile(r"[$€£¥]\s*[-+]?\d[\d.,\s]*|[-+]?\d[\d.,\s]*[%$€£¥]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
 class _Head(NamedTuple):
@@ -47,6 +49,13 @@ class _Head(NamedTuple):
     names: list[str]
     label: int | None
     skip: int
+
+
+class _Words(NamedTuple):
+    """The share of a column's fields that are words and nothing else, and whether all of them are dates."""
+
+    share: float
+    dated: bool
 
 
 class DelimitedSource(TableSource):
@@ -79,6 +88,11 @@ class DelimitedSource(TableSource):
         except ValueError:
             return False
         return True
+
+    def _is_word(self, field: str) -> bool:
+        """Whether a field is neither a number nor one that is written in another way, nor a date, nor damage."""
+        odd = any(pattern.fullmatch(field) for pattern in (_DECIMAL_COMMA, _AMOUNT)) or _DATE.match(field)
+        return not (odd or _CONTROL.search(field) or self._is_number(field))
 
     def _number(self, field: str) -> float:
         if self.decimal == ".":
@@ -168,8 +182,10 @@ class DelimitedSource(TableSource):
         below = second if second is not None and len(second) == len(first) else []
         if any(word and self._is_number(field) for word, field in zip(words, below, strict=False)):
             return True
-        if self.columns.categorical == "refuse":
+        if self.columns.categorical == REFUSE:
             return any(word for position, word in enumerate(words) if position != label)
+        if all(words) and second is None:
+            return True
         if all(words):
             what = "nothing but words in the first lines: are they a header? Say header=True or header=False"
             raise SourceError(what, path=self.path, line=line)
@@ -182,26 +198,34 @@ class DelimitedSource(TableSource):
         names, label, _ = head
         dropped = self.columns.dropped(names, label, self.path)
         if above is not None:
-            words = {above.names[at] for at in above.features(True)}
-            return Layout(names, label, [name in words for name in names], above.word_labels, dropped)
-        known = self.columns.categorical == "refuse" or bool(self.columns.categorical_columns)
-        doubtful = [at for at in range(len(names)) if at == label or not (known or at in dropped)]
-        try:
-            wordy = self._wordy_columns(text, len(names), doubtful)
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise SourceError(f"this is no CSV text ({error}); is the format right?", path=self.path) from None
-        if self.on_error == "skip" and wordy.get(label, 1.0) <= FEW:
-            del wordy[label]
-        words = (
-            set(self.columns.categorical_columns) if known else {names[at] for at in range(len(names)) if at in wordy}
-        )
-        return Layout(names, label, [name in words for name in names], label in wordy, dropped)
+            words, dates = ({above.names[at] for at in some} for some in (above.features(True), above.dates))
+            word_labels = above.word_labels
+        else:
+            known = self.columns.knows_words
+            doubtful = [at for at in range(len(names)) if at == label or not (known or at in dropped)]
+            try:
+                wordy = self._wordy_columns(text, len(names), doubtful)
+            except (pa.ArrowException, UnicodeDecodeError) as error:
+                raise SourceError(f"this is no CSV text ({error}); is the format right?", path=self.path) from None
+            if self.on_error == "skip" and label in wordy and wordy[label].share <= FEW:
+                del wordy[label]
+            word_labels = label in wordy
+            words, dates = self._kinds({names[at]: wordy[at] for at in doubtful if at in wordy and at != label})
+        dated = {at for at, name in enumerate(names) if name in dates} - {label, *dropped}
+        return Layout(names, label, [name in words for name in names], word_labels, dropped, frozenset(dated))
 
-    def _wordy_columns(self, text: bytes, n_columns: int, doubtful: list[int]) -> dict[int | None, float]:
-        """Those of the doubtful columns with a field that is neither a number nor missing, and the share of those.
+    def _kinds(self, wordy: dict[str, "_Words"]) -> tuple[set[str], set[str]]:
+        """The names of the columns that hold words, and of those that hold dates."""
+        options, named = self.columns, set(self.columns.categorical_columns)
+        if options.knows_words:
+            return named, set(options.origins)
+        if options.categorical != AUTO:
+            return set(wordy), set()
+        dates = {name for name, words in wordy.items() if words.dated and options.dates} - named
+        return named | {name for name, words in wordy.items() if words.share > MOSTLY} - dates, dates
 
-        Odd lines do not count.
-        """
+    def _wordy_columns(self, text: bytes, n_columns: int, doubtful: list[int]) -> dict[int | None, "_Words"]:
+        """Those of the doubtful columns with a field that is neither a number nor missing. Odd lines do not count."""
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.csv
@@ -224,14 +248,15 @@ class DelimitedSource(TableSource):
                 include_columns=[names[position] for position in doubtful],
             ),
         )
-        wordy: dict[int | None, float] = {}
+        wordy: dict[int | None, _Words] = {}
         for position in doubtful:
             fields = pc.utf8_trim_whitespace(table.column(names[position]))
             fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
             try:
                 (fields if self.decimal == "." else pc.replace_substring(fields, self.decimal, ".")).cast(pa.float64())
             except pa.ArrowInvalid:
-                wordy[position] = sum(not self._is_number(field) for field in fields.to_pylist()) / len(fields)
+                share = sum(map(self._is_word, fields.to_pylist())) / len(fields)
+                wordy[position] = _Words(share, _are_dates(fields))
         return wordy
 
 
@@ -247,7 +272,8 @@ class _Rows:
         self.impute = source.columns.missing == "mean"
         # Positions as names: a header may repeat a name, pyarrow may not.
         self.names = [str(position) for position in range(len(layout.names))]
-        text = [*layout.features(True), *layout.dropped, *([layout.label] if layout.word_labels else [])]
+        labels = [layout.label] if layout.word_labels else []
+        text = [*layout.features(True), *layout.dates, *layout.dropped, *labels]
         self.numeric = [at for at in [*layout.used, layout.label] if at is not None and at not in text]
         types = {name: pa.string() if at in text else pa.float64() for at, name in enumerate(self.names)}
         self.options = {
@@ -322,10 +348,11 @@ class _Rows:
 
         parsing = _parsing(text, self.source.delimiter)
         table = pyarrow.csv.read_csv(pa.BufferReader(text), parse_options=parsing, **self.options)
-        for at in self.layout.features(True):
+        for at in [*self.layout.features(True), *self.layout.dates]:
             column = table.column(at)
             missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(_MISSING)))
-            table = table.set_column(at, self.names[at], pc.if_else(missing, pa.scalar(None, pa.string()), column))
+            column = pc.if_else(missing, pa.scalar(None, pa.string()), column)
+            table = table.set_column(at, self.names[at], dates_of(column) if at in self.layout.dates else column)
         return table
 
     def _lacks(self, table: Any) -> bool:
@@ -345,7 +372,9 @@ class _Rows:
 
     def _first_fault(self, fields: list[str]) -> tuple[int, str]:
         """Position and description of what is wrong with a line; an empty description when nothing is."""
-        names, label, categorical, word_labels, dropped = self.layout
+        import pyarrow as pa
+
+        names, label, categorical, word_labels, dropped, dates = self.layout
         if len(fields) != len(names):
             shorter = min(len(fields), len(names))
             return shorter, f"{len(fields)} fields, the first line has {len(names)}; complete or drop this one"
@@ -364,6 +393,10 @@ class _Rows:
                 if not self.impute:
                     remedy = "fill it in, drop the row, or use missing='mean'"
                     return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
+            elif position in dates:
+                if not _are_dates(pa.array([field])):
+                    what = f"the value {field!r} of {name!r} is not a date, unlike all in the first mebibyte"
+                    return position, f"{what}; write it as 2026-01-25 or 2026-01-25 12:30:00, or drop the row"
             elif not categorical[position] and not self.source._is_number(field):
                 return position, f"the value {field!r} of {name!r} is not a number{self._remedy(field, name)}"
         return 0, ""
@@ -375,7 +408,10 @@ class _Rows:
             return " with a decimal point; say that commas stand there: decimal=','"
         if _DATE.match(field.strip()):
             return f" but a date; make numbers of it (days since a day, the hour), or {drop}"
-        if self.source.columns.categorical != "refuse":
+        if self.source.columns.categorical == AUTO:
+            words = f"say that it holds words: categorical_columns={name!r}"
+            return f", unlike most in the first mebibyte; correct it, {words}, or {drop}"
+        if self.source.columns.categorical != REFUSE:
             return f", unlike all in the first mebibyte; name it in categorical_columns, or {drop}"
         return f"; make features of words: categorical='onehot', or {drop}"
 
@@ -462,6 +498,16 @@ def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
     while line := stream.readline():
         read.append(line)
         yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
+
+
+def _are_dates(fields: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        dates_of(fields)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_missing(field: str) -> bool:

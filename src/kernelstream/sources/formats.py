@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..encoding.values import DEFAULT_HASH_FEATURES, REFUSE
+from ..encoding.values import AUTO, DEFAULT_HASH_FEATURES, FILE_DATES, MEAN
 from .base import (
     COMPRESSIONS,
     DEFAULT_BLOCK_ROWS,
@@ -66,10 +66,11 @@ def open_file(
     max_features: int = MAX_FEATURES,
     renumber: bool = False,
     drop: Sequence[str | int] = (),
-    categorical: str = REFUSE,
+    categorical: str = AUTO,
     categorical_columns: Sequence[str] = (),
     hash_features: int = DEFAULT_HASH_FEATURES,
-    missing: str = REFUSE,
+    missing: str = MEAN,
+    dates: str | Sequence[str] = FILE_DATES,
     encoding: dict[str, Any] | None = None,
     on_error: str = ON_ERROR[0],
 ) -> Source:
@@ -84,9 +85,13 @@ def open_file(
     max_features: a LIBSVM file with a higher index is refused.
     renumber: features of a LIBSVM file get columns in the order in which they appear, whatever their indices.
     drop: columns of a CSV, JSON, ARFF, Parquet or Arrow file to leave out, by name or position.
-    categorical: "refuse", "onehot" or "hash" columns of words; which columns those are, `categorical_columns` may say.
+    categorical: what becomes of words. "onehot": each is a feature, of every column with one; "auto": likewise of
+        columns that are mostly words; "hash": they share features; "refuse": they are refused.
+    categorical_columns: columns of words that do not show.
     hash_features: how many features "hash" makes; a power of two.
-    missing: "refuse" a missing value, or take the running "mean".
+    missing: take the running "mean" for a missing value, or "refuse" it.
+    dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
+        in UTC) and "trend" (days since the first); without them dates are words, or refused where they are none.
     encoding: another source's `encoding`, so that categories become the same features as there.
     on_error: "stop" at a row that cannot be read, or "skip" it.
 
@@ -120,6 +125,7 @@ def open_file(
         hash_features=hash_features,
         missing=missing,
         categorical_columns=categorical_columns,
+        dates=dates,
         drop=drop,
         encoding=encoding,
     )

@@ -1,19 +1,24 @@
 """JSON lines as a stream of blocks: an object a line, whose names are columns.
 
 The first mebibyte settles the columns, which are the names in the order in which they appear, and which of them hold
-words (text, truth values). A name that is absent, or null, is a missing value; one that comes later is refused.
+words (text, truth values) or dates (text that is nothing else). A name that is absent, or null, is a missing value; one
+that comes later is refused.
 """
 
+import datetime
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
+from ..encoding.tables import DATE, NUMBER, WORD
+from ..encoding.values import AUTO
 from .base import LabelledBlock, SourceError
-from .columns import Encoder, Layout
+from .columns import MOSTLY, Encoder, Layout
 from .tables import TableSource
 
 _CHUNK_BYTES = 2**20
@@ -36,23 +41,36 @@ class JsonLinesSource(TableSource):
     def _layout(self, text: bytes, above: Layout | None) -> Layout:
         if above is not None:
             return above
-        words: dict[str, bool] = {}
+        kinds: dict[str, Counter[str]] = {}
         for line in text.splitlines():
             try:
                 row = _parsed(line) if line.strip() else {}
             except ValueError:
                 continue  # told when it is read
             for name, value in row.items():
-                words[name] = words.get(name, False) or isinstance(value, str | bool)
-        names = list(words)
+                found = kinds.setdefault(name, Counter())
+                if value is not None and value != "":
+                    found[NUMBER if not isinstance(value, str | bool) else DATE if _moment(value) else WORD] += 1
+        names = list(kinds)
         if len(names) < (1 if self.label is None else 2):
             raise SourceError(f"the names are {names}; a label and a feature are needed", path=self.path, line=1)
         label = self._label_position(names)
         dropped = self.columns.dropped(names, label, self.path)
-        chosen = self.columns.categorical_columns
-        wanted = self.columns.categorical != "refuse"
-        categorical = [wanted and (name in chosen if chosen else words[name]) for name in names]
-        return Layout(names, label, categorical, label is not None and words[names[label]], dropped)
+        words, dates = self._kinds({name: kinds[name] for at, name in enumerate(names) if at != label})
+        dated = {at for at, name in enumerate(names) if name in dates} - {label, *dropped}
+        word_labels = label is not None and bool(set(kinds[names[label]]) - {NUMBER})
+        return Layout(names, label, [name in words for name in names], word_labels, dropped, frozenset(dated))
+
+    def _kinds(self, kinds: dict[str, Counter[str]]) -> tuple[set[str], set[str]]:
+        """The names of the columns that hold words, and of those that hold dates."""
+        options, named = self.columns, set(self.columns.categorical_columns)
+        if options.knows_words:
+            return named, set(options.origins)
+        if options.categorical != AUTO:
+            return {name for name, found in kinds.items() if set(found) - {NUMBER}}, set()
+        dates = {name for name, found in kinds.items() if set(found) == {DATE} and options.dates} - named
+        wordy = {name for name, found in kinds.items() if found.total() - found[NUMBER] > MOSTLY * found.total()}
+        return named | (wordy - dates), dates
 
     def _label_position(self, names: list[str]) -> int | None:
         if self.label is None or self.label in names:
@@ -67,7 +85,8 @@ class JsonLinesSource(TableSource):
 
         places = {name: at for at, name in enumerate(layout.names)}
         words = [*layout.features(True), *([layout.label] if layout.word_labels else [])]
-        types = [pa.string() if at in words else pa.float64() for at in range(len(layout.names))]
+        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(layout.dates, pa.timestamp("us"))
+        types = [kinds.get(at, pa.float64()) for at in range(len(layout.names))]
         line = 0
         for text in texts:
             rows = []
@@ -102,6 +121,11 @@ class JsonLinesSource(TableSource):
                 if self.columns.missing == "refuse":
                     raise ValueError(f"{name!r} is missing; fill it in, drop the row, or use missing='mean'")
                 values[at] = None
+            elif at in layout.dates:
+                values[at] = _moment(value)
+                if values[at] is None:
+                    what = f"the value {json.dumps(value)[:40]} of {name!r} is not a date, unlike all before"
+                    raise ValueError(f"{what}; write it as 2026-01-25 or 2026-01-25T12:30:00, or drop the row")
             elif layout.categorical[at] or (at == layout.label and layout.word_labels):
                 values[at] = value if isinstance(value, str) else json.dumps(value)
             else:
@@ -110,7 +134,9 @@ class JsonLinesSource(TableSource):
 
     def _number(self, name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            remedy = f"make features of words: categorical='onehot', or leave it out: drop={name!r}"
+            named = f"categorical_columns={name!r}"
+            words = named if self.columns.categorical == AUTO else "categorical='onehot'"
+            remedy = f"make features of words: {words}, or leave it out: drop={name!r}"
             raise ValueError(f"the value {json.dumps(value)[:40]} of {name!r} is not a number; {remedy}")
         try:
             number = float(value)
@@ -119,6 +145,15 @@ class JsonLinesSource(TableSource):
         if not math.isfinite(number):
             raise ValueError(f"the value {str(value)[:40]} of {name!r} is not finite; correct it or drop the row")
         return number
+
+
+def _moment(value: Any) -> datetime.datetime | None:
+    """The date that a text is, in UTC; None for whatever is no text of a date."""
+    try:
+        moment = datetime.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

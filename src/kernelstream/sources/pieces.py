@@ -9,7 +9,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..encoding.values import ONEHOT
+from ..encoding.values import HASH
 from .arrow import ParquetSource
 from .base import COMPRESSIONS, ArraySource, FileSource, Source
 from .columns import ColumnOptions
@@ -53,7 +53,7 @@ def words_of(head: Source) -> bool:
     encoder = head._encoder if isinstance(head, TableSource) else None
     if encoder is None or not encoder.categories:
         return False
-    return encoder.growing and encoder.options.categorical == ONEHOT
+    return encoder.growing and encoder.options.categorical != HASH
 
 
 def knowing(source: Source, encoding: dict[str, Any]) -> Source:

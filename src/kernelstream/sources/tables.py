@@ -58,12 +58,8 @@ class TableSource(FileSource):
         self._encoder = encoder
         for table in _in_blocks(tables, self.block_rows):
             X = encoder.encode(table)
-            if encoder.unknown > 0:
-                values = (
-                    "1 value is a category" if encoder.unknown == 1 else f"{encoder.unknown:,} values are categories"
-                )
-                first = f"the first: {encoder.first_unknown}"
-                self._tell("unknown", f"{values} that the encoding does not have and count as 0; {first}")
+            for about, sentence in encoder.told().items():
+                self._tell(about, sentence)
             label = encoder.layout.label
             yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
 
@@ -75,7 +71,8 @@ class TableSource(FileSource):
         if absent:
             what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"
             raise SourceError(what, path=self.path)
-        twice = [layout.names[at] for at in layout.features(True) if features.count(layout.names[at]) > 1]
+        named = [layout.names[at] for at in layout.used if layout.categorical[at] or at in layout.dates]
+        twice = [name for name in named if features.count(name) > 1]
         if twice:
             raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
         encoder = Encoder(layout, self.columns, dtype, self.path)
