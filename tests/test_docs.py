@@ -5,6 +5,7 @@ other libraries; what is said of commands, settings and results is so.
 import dataclasses
 import doctest
 import importlib.util
+import inspect
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ import matplotlib
 import pytest
 import typer.main
 
+from kernelstream import ALGORITHMS
+from kernelstream.algorithms import PURPOSES
 from kernelstream.cli import app
 from kernelstream.serve.settings import Settings
 
@@ -46,6 +49,21 @@ def test_example_runs(code, tmp_path, monkeypatch, capsys, request):
     script.write_text(code)
     exec(compile(code, str(script), "exec"), {"__name__": "__main__"})
     assert "print(" not in code or capsys.readouterr().out.strip()
+
+
+def test_every_learner_is_on_the_pages_where_people_look():
+    """A measured row, what it keeps and its family in the tables; on its family's page a link to its file."""
+    choosing, index = (DOCS / "choosing.md").read_text(), (DOCS / "theory" / "index.md").read_text()
+    theory = "".join(page.read_text() for page in (DOCS / "theory").glob("*.md") if page.stem != "index")
+    rows = set(re.findall(r"^\| `([^`]+)` \|", choosing, re.M))
+    kept, families = (
+        set(re.findall(r"`([^` ]+)`", text)) for text in (choosing.split("## By what they keep")[1], index)
+    )
+    purposes = {name for names in PURPOSES.values() for name in names}
+    assert rows == set(ALGORITHMS) - {"density"}, "which looks at no labels"
+    for name, spec in ALGORITHMS.items():
+        assert name in kept and name in families and name in purposes, name
+        assert f"algorithms/{Path(inspect.getfile(type(spec))).name})" in theory, name
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

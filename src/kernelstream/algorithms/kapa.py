@@ -29,7 +29,7 @@ from ..engine.state import Limits, prefixed
 from ..kernels import DOT, EVALUATED, POSITIVE_DEFINITE, KernelRecord, Need
 from ..losses import slope
 from ..numerics import expansion
-from ..numerics.budgets import largest
+from ..numerics.budgets import largest, largest_size
 from ..numerics.compile import compiled, inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import cross_matrix
@@ -160,13 +160,11 @@ class KAPA(SquaredErrors):
 def most_in_common(kernel, f, own, row):
     """max_j |k(x_j, x)| / sqrt(k(x_j, x_j) k(x, x)). Requires: row.values, a point at least, own > 0."""
     n = f.size[()]
-    if kernel.metric == DOT:
-        for j in range(n):
-            size = expansion.own_value_of(kernel, f, j, row) * own
-            row.ranks[j] = abs(np.float64(row.values[j])) / math.sqrt(size) if size > 0.0 else 1.0
-    else:
-        for j in range(n):
-            row.ranks[j] = abs(np.float64(row.values[j])) / own
+    if kernel.metric != DOT:  # k(x_j, x_j) is k(x, x)
+        return np.float64(largest_size(row.values, n)) / own
+    for j in range(n):
+        size = expansion.own_value_of(kernel, f, j, row) * own
+        row.ranks[j] = abs(np.float64(row.values[j])) / math.sqrt(size) if size > 0.0 else 1.0
     return largest(row.ranks, n)
 
 

@@ -29,7 +29,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, step
+from ..engine import Common, Shape, common, step
 from ..engine.state import Limits, ModelFileError, tally
 from ..kernels import KernelRecord
 from ..losses import too_long
@@ -37,14 +37,16 @@ from ..numerics import expansion, rng
 from ..numerics.budgets import first_largest, random_slot
 from ..numerics.compile import inlined, reduction
 from ..numerics.expansion import Expansion, KernelRow, dot
-from ..numerics.gram import gram_matrix
+from ..numerics.gram import add_rows, gram_matrix
 from ..numerics.neighbours import room_for_gram, write_point
 from ..numerics.projection import projected
+from ..numerics.selection import Selection, find_largest, room_to_select
 from ..parameters import at_least, one_of, positive, whole
 from ..tasks import BINARY
-from ._expansion import ExpansionAlgorithm
+from ._dual import DualAlgorithm, biased_record, joined, mean_bias
 
 
+@biased_record
 class KOILRecord(NamedTuple):
     kernel: KernelRecord
     learning_rate: float
@@ -72,12 +74,13 @@ class KOILState(NamedTuple):
 class KOILScratch(NamedTuple):
     common: Common
     row: KernelRow
-    near: np.ndarray  # (k,) slots of V, the nearest first
-    keys: np.ndarray  # (budget,) kernel values of points that are candidates
+    select: Selection  # of V, and of a point most like another
+    slots: np.ndarray  # (k + 1,) points whose coefficients change
+    shares: np.ndarray  # (k + 1,) by how much
 
 
 @dataclass
-class KOIL(ExpansionAlgorithm):
+class KOIL(DualAlgorithm):
     """budget: the most points that are kept, half of them of each class.
     n_neighbours: k, how many points of the other class a row is paired with.
     learning_rate: eta, the length of a step with one of them.
@@ -130,8 +133,9 @@ class KOIL(ExpansionAlgorithm):
 
     def scratch(self, state: KOILState, shape: Shape) -> KOILScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
-        near, keys = np.zeros(self.n_neighbours, np.int64), np.zeros(self.budget, shape.dtype)
-        return KOILScratch(shared, expansion.kernel_row(state.f), near, keys)
+        slots, shares = np.zeros(self.n_neighbours + 1, np.int64), np.zeros(self.n_neighbours + 1)
+        select = room_to_select(self.budget, shape.dtype)
+        return KOILScratch(shared, expansion.kernel_row(state.f), select, slots, shares)
 
     def limits(self, state: KOILState) -> Limits:
         most, room = self.budget - 1, self.half
@@ -141,8 +145,6 @@ class KOIL(ExpansionAlgorithm):
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> KOILState:
         state: KOILState = super().restore(arrays, shape)
         n = int(state.f.size)
-        if not np.array_equal(state.gram[:n, :n], state.gram[:n, :n].T):
-            raise ModelFileError("The file's array gram is not symmetric.")
         listed = [np.sort(slots[:size]) for slots, size in zip(state.slots, state.sizes, strict=True)]
         if not all(np.array_equal(slots, of) for slots, of in zip(listed, slots_of(state.side[:n]), strict=True)):
             raise ModelFileError("The file's array slots is not a list of its points of each class.")
@@ -150,34 +152,28 @@ class KOIL(ExpansionAlgorithm):
             raise ModelFileError("The file's array side has points of neither class.")
         return state
 
-    def attributes(self, state: KOILState) -> dict[str, Any]:
-        """bias: b, which is added to f."""
-        return {**super().attributes(state), "bias": float(state.bias)}
-
     def merge(
         self, record: Any, state: KOILState, other: KOILState, weight: float, since: KOILState | None = None
     ) -> KOILState:
         """Coefficients and b are averaged; a class that has too many points is projected on those of its own that tell
         most. The other's points count as younger.
         """
-        n, m = int(state.f.size), int(other.f.size)
-        joined = expansion.append(state.f, other.f, weight)
-        size, places = int(joined.size), expansion.places_of(state.f, other.f)
-        dual, side = np.zeros(size), np.zeros(size)
-        side[places] = other.side[:m]
-        dual[:n], side[:n] = (1.0 - weight) * state.dual[:n], state.side[:n]
-        np.add.at(dual, places, weight * other.dual[:m])
-        joined.coef[0, :size] = dual
+        f, dual, places = joined(state, other, weight)
+        n, size = int(state.f.size), len(dual)
+        side = np.zeros(size)
+        side[places] = other.side[: len(places)]
+        side[:n] = state.side[:n]
+        f.coef[0, :size] = dual
         if max(map(len, slots_of(side))) > self.half:
-            classes = (expansion.taken(joined, slots, size) for slots in slots_of(side))
+            classes = (expansion.taken(f, slots, size) for slots in slots_of(side))
             below, above = (projected(self.kernel, one, self.half, self.budget) for one in classes)
             fewer = expansion.append(below, above, 1.0)
-            kept = expansion.places_of(joined, fewer)
-            joined, dual = fewer, fewer.coef[0, : len(kept)].astype(np.float64)
+            kept = expansion.places_of(f, fewer)
+            f, dual = fewer, fewer.coef[0, : len(kept)].astype(np.float64)
             side, size = side[kept], len(kept)
-        bias = np.asarray((1.0 - weight) * state.bias + weight * other.bias)
-        merged = self.init(Shape(len(joined.points), 1, 0, joined.points.dtype))
-        merged = merged._replace(f=self.reduced(joined), bias=bias, generator=state.generator.copy())
+        merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))
+        bias, generator = mean_bias(state, other, weight), state.generator.copy()
+        merged = merged._replace(f=self.reduced(f), bias=bias, generator=generator)
         merged.dual[:size], merged.side[:size] = dual, side
         for c, slots in enumerate(slots_of(side)):
             merged.slots[c, : len(slots)], merged.sizes[c] = slots, len(slots)
@@ -191,59 +187,21 @@ def slots_of(side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(side == -1.0), np.flatnonzero(side == 1.0)
 
 
-@evaluate.register(KOILRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-    scores[0] += state.bias[()]
-
-
 @inlined
-def find_pairs(state, here, y, row, scratch):
-    """Write V into `near`; return how many there are and what they lose together."""
-    near, keys, n = scratch.near, scratch.keys, state.f.size[()]
-    most, count, loss, none = near.shape[0], 0, 0.0, row.dtype.type(-np.inf)
-    side, values, ahead = state.side, state.values, y * here - 1.0
+def find_pairs(state, here, y, row, select, most):
+    """Write V into select.search.places; return how many there are and what they lose together."""
+    keys, n, none = select.keys, state.f.size[()], row.dtype.type(-np.inf)
+    side, values, ahead, some = state.side, state.values, y * here - 1.0, np.int32(0)
     for s in range(n):
-        keys[s] = row[s] if (side[s] * y < 0.0) & (y * values[s] > ahead) else none
-    least = none
-    for s in range(n):
-        if keys[s] > least:
-            count = min(count + 1, most)
-            p = count - 1
-            while p > 0 and keys[near[p - 1]] < keys[s]:
-                near[p] = near[p - 1]
-                p -= 1
-            near[p] = s
-            least = keys[near[most - 1]] if count == most else none
+        behind = (side[s] != y) & (y * values[s] > ahead)
+        keys[s] = row[s] if behind else none
+        some = np.int32(some + np.int32(behind))
+    if some == 0:
+        return 0, 0.0
+    count, loss, near = find_largest(select, n, most), 0.0, select.search.places
     for p in range(count):
         loss += y * values[near[p]] - ahead
     return count, loss
-
-
-@inlined
-def change(state, s, by):
-    """Add `by` to the coefficient of point s."""
-    row = state.gram[s]
-    state.dual[s] += by
-    for i in range(state.f.size[()]):
-        state.values[i] += by * np.float64(row[i])
-
-
-@inlined
-def change_all(state, slots, count, by):
-    """The same for the first of some slots, four in one pass."""
-    p, n, values = 0, state.f.size[()], state.values
-    while p + 4 <= count:
-        a, b, c, e = slots[p], slots[p + 1], slots[p + 2], slots[p + 3]
-        for s in (a, b, c, e):
-            state.dual[s] += by
-        ka, kb, kc, ke = state.gram[a], state.gram[b], state.gram[c], state.gram[e]
-        for i in range(n):
-            values[i] += by * ((np.float64(ka[i]) + np.float64(kb[i])) + (np.float64(kc[i]) + np.float64(ke[i])))
-        p += 4
-    while p < count:
-        change(state, slots[p], by)
-        p += 1
 
 
 @inlined
@@ -253,7 +211,7 @@ def most_like(state, y, row, r, at_r, keys):
     """
     n, none = state.f.size[()], row.dtype.type(-np.inf)
     for s in range(n):
-        keys[s] = row[s] if state.side[s] * y > 0.0 else none
+        keys[s] = row[s] if state.side[s] == y else none
     if r >= 0:
         keys[r] = at_r
     return first_largest(keys, n)
@@ -273,45 +231,74 @@ def replaced(record, state, c):
 
 
 @inlined
-def write(record, state, r, x, y, coefficient, scratch):
-    """Make x point r, whose coefficient is 0."""
-    f, row, g = state.f, scratch.row, scratch.common.slope
-    own = expansion.own_value(record.kernel, x, row)
-    expansion.put(record.kernel, f, r, x, 0.0, g, row)
-    n = f.size[()]
-    write_point(state.gram, n, r, row.values, own)
-    state.dual[r], state.side[r] = 0.0, y
-    state.values[r] = dot(state.dual[:n], state.gram[r, :n])
-    change(state, r, coefficient)
+def change(state, slots, shares, count):
+    """Add shares to the coefficients of the points in some slots."""
+    dual, coef = state.dual, state.f.coef[0]
+    for p in range(count):
+        dual[slots[p]] += shares[p]
+        coef[slots[p]] = dual[slots[p]]
+    add_rows(state.gram, state.f.size[()], slots, shares, count, state.values)
 
 
 @inlined
-def add_row(record, state, x, y, coefficient, scratch):
-    """Take x with a coefficient into its class, and hand the coefficient of what makes room to the point most like
-    it.
+def write(record, state, r, x, y, here, scratch):
+    """Make x point r, whose coefficient is 0, and where f is `here`."""
+    row, g = scratch.row, scratch.common.slope
+    own = expansion.own_value(record.kernel, x, row)
+    expansion.put(record.kernel, state.f, r, x, 0.0, g, row)
+    write_point(state.gram, state.f.size[()], r, row.values, own)
+    state.dual[r], state.side[r], state.values[r] = 0.0, y, here
+
+
+@inlined
+def learn_pairs(record, state, x, y, length, count, here, scratch):
+    """A step along each of the pairs in select.search.places: x, where f is `here`, becomes a point of its class, and
+    the coefficient of what makes room, or its own, goes to the point most like it.
     """
-    row, c, n = scratch.row.values, 1 if y > 0.0 else 0, state.f.size[()]
+    row, near, keys = scratch.row.values, scratch.select.search.places, scratch.select.keys
+    slots, shares, c, r, heir, handed = scratch.slots, scratch.shares, 1 if y > 0.0 else 0, state.f.size[()], -1, 0.0
+    own = length * max(count, 1)
+    for p in range(count):
+        slots[p], shares[p] = near[p], -length
+        here -= length * np.float64(row[near[p]])
     if state.sizes[c] < record.half:
-        state.slots[c, state.sizes[c]] = n
+        state.slots[c, state.sizes[c]] = r
         state.sizes[c] += 1
-        write(record, state, n, x, y, coefficient, scratch)
-        return
-    r = replaced(record, state, c)
-    if r < 0:
-        change(state, most_like(state, y, row, -1, row[0], scratch.keys), coefficient)
-        return
-    heir, handed = most_like(state, y, state.gram[r], r, row[r], scratch.keys), state.dual[r]
-    change(state, r, -handed)
-    write(record, state, r, x, y, coefficient, scratch)
-    change(state, heir, handed)
+    else:
+        r = replaced(record, state, c)
+        if r < 0:
+            slots[count], shares[count] = most_like(state, y, row, -1, row[0], keys), own
+        else:
+            heir, handed = most_like(state, y, state.gram[r], r, row[r], keys), state.dual[r]
+            slots[count], shares[count] = r, -handed
+            here -= handed * np.float64(row[r])
+        count += 1
+    change(state, slots, shares, count)
+    if r >= 0:
+        write(record, state, r, x, y, here, scratch)
+        slots[0], shares[0], slots[1], shares[1] = r, own, heir, handed
+        change(state, slots, shares, 1 if heir < 0 else 2)
+
+
+@inlined
+def shrink(state, kept):
+    """f = kept * f."""
+    dual, values, coef = state.dual, state.values, state.f.coef[0]
+    for s in range(state.f.size[()]):
+        dual[s] *= kept
+        values[s] *= kept
+        coef[s] = dual[s]
+    state.bias[()] *= kept
 
 
 @reduction
-def total(a):
-    result = a.dtype.type(0)
-    for i in range(a.shape[0]):
-        result += a[i]
-    return result
+def sums(side, values):
+    """The sum of the values, and of side_s values_s."""
+    both = apart = 0.0
+    for s in range(values.shape[0]):
+        both += values[s]
+        apart += side[s] * values[s]
+    return both, apart
 
 
 @inlined
@@ -319,32 +306,26 @@ def find_threshold(state):
     """Set b halfway between the means of f over the points of each class, once there are both."""
     n, below, above = state.f.size[()], state.sizes[0], state.sizes[1]
     if below > 0 and above > 0:
-        both, apart = total(state.values[:n]), dot(state.side[:n], state.values[:n])
+        both, apart = sums(state.side[:n], state.values[:n])
         state.bias[()] = -0.25 * ((both + apart) / above + (both - apart) / below)
 
 
 @step.register(KOILRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    row, near, g = scratch.row.values, scratch.near, scratch.common.slope
-    y, length, n = np.float64(target), record.learning_rate * weight, state.f.size[()]
+    row, g, n = scratch.row.values, scratch.common.slope, state.f.size[()]
+    y, length = np.float64(target), record.learning_rate * weight
     g[0] = 1
-    if too_long(g, length * near.shape[0]):
+    if too_long(g, length * record.n_neighbours):
         return np.nan
     state.t[()] += 1
-    count, loss = find_pairs(state, dot(state.dual[:n], row[:n]), y, row, scratch)
+    here = dot(state.dual[:n], row[:n])
+    count, loss = find_pairs(state, here, y, row, scratch.select, record.n_neighbours)
     kept = 1.0 - record.learning_rate * record.regularization
     if kept < 1.0:
-        for s in range(n):
-            state.dual[s] *= kept
-            state.values[s] *= kept
-        state.bias[()] *= kept
+        shrink(state, kept)
     if weight > 0.0:
         state.seen[1 if y > 0.0 else 0] += 1
-        change_all(state, near, count, -length * y)
         if count > 0 or state.sizes[0] == 0 or state.sizes[1] == 0:
-            add_row(record, state, x, y, length * y * max(count, 1), scratch)
-        find_threshold(state)
-    coef = state.f.coef[0]
-    for s in range(state.f.size[()]):
-        coef[s] = state.dual[s]
+            learn_pairs(record, state, x, y, length * y, count, kept * here, scratch)
+            find_threshold(state)
     return loss

@@ -34,7 +34,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, step
+from ..engine import Common, Shape, common, step
 from ..engine.state import ModelFileError, tally
 from ..kernels import KernelRecord
 from ..losses import Hinge, LossRecord, slope, too_long
@@ -45,7 +45,8 @@ from ..numerics.gram import gram_matrix
 from ..numerics.neighbours import room_for_gram, write_point
 from ..parameters import at_least, positive, whole
 from ..tasks import BINARY
-from ._expansion import ExpansionAlgorithm, ask_for_room
+from ._dual import DualAlgorithm, biased_record, joined, mean_bias
+from ._expansion import ask_for_room
 
 # The least curvature of a pair, for points that are equal; libsvm's.
 FLATTEST = 1e-12
@@ -53,6 +54,7 @@ FLATTEST = 1e-12
 NEAR = 1e-12
 
 
+@biased_record
 class LASVMRecord(NamedTuple):
     kernel: KernelRecord
     loss: LossRecord
@@ -78,7 +80,7 @@ class LASVMScratch(NamedTuple):
 
 
 @dataclass
-class LASVM(ExpansionAlgorithm):
+class LASVM(DualAlgorithm):
     """budget: the most points that are kept; None keeps every support vector.
     aggressiveness: C, what an error costs beside the size of f.
     tolerance: tau, by how much a pair must violate the optimum's conditions to be moved.
@@ -140,16 +142,10 @@ class LASVM(ExpansionAlgorithm):
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> LASVMState:
         state: LASVMState = super().restore(arrays, shape)
         n = int(state.f.size)
-        gram, dual, side = state.gram[:n, :n], state.dual[:n], state.side[:n]
-        if not np.array_equal(gram, gram.T):
-            raise ModelFileError("The file's array gram is not symmetric.")
+        dual, side = state.dual[:n], state.side[:n]
         if ((dual < np.minimum(side, 0.0)) | (dual > np.maximum(side, 0.0)) | (side == 0.0)).any():
             raise ModelFileError("The file's array dual is not between 0 and its array side.")
         return state
-
-    def attributes(self, state: LASVMState) -> dict[str, Any]:
-        """bias: b, which is added to f."""
-        return {**super().attributes(state), "bias": float(state.bias)}
 
     def merge(
         self, record: Any, state: LASVMState, other: LASVMState, weight: float, since: LASVMState | None = None
@@ -157,34 +153,23 @@ class LASVM(ExpansionAlgorithm):
         """Dual variables and b are averaged. Beyond the budget f is projected; a box is widened where a dual variable
         of the projection asks for more, and takes its sign.
         """
-        n, m = int(state.f.size), int(other.f.size)
-        joined = expansion.append(state.f, other.f, weight)
-        joined.coef[:, :n] *= 1.0 - weight
-        size, places = int(joined.size), expansion.places_of(state.f, other.f)
-        dual, side = np.zeros(size), np.zeros(size)
-        dual[:n], side[:n] = (1.0 - weight) * state.dual[:n], state.side[:n]
-        np.add.at(dual, places, weight * other.dual[:m])
-        side[places] = np.where(side[places] == 0.0, other.side[:m], side[places])
-        f = self.reduced(joined)
+        both, dual, places = joined(state, other, weight)
+        n, side = int(state.f.size), np.zeros(len(dual))
+        side[:n] = state.side[:n]
+        side[places] = np.where(side[places] == 0.0, other.side[: len(places)], side[places])
+        f = self.reduced(both)
         k = int(f.size)
-        if k < size:
-            kept = expansion.places_of(joined, f)
+        if k < len(dual):
+            kept = expansion.places_of(both, f)
             dual, side = f.coef[0, :k].astype(np.float64), side[kept]
         side = np.where(dual * side < 0.0, -side, side)
         side = np.where(np.abs(dual) > np.abs(side), dual, side)
-        b = (1.0 - weight) * state.bias + weight * other.bias
         merged = self.init(Shape(len(f.points), 1, 0, f.points.dtype))
-        merged = self.with_room(merged, f.points.shape[1])._replace(f=f, bias=np.asarray(b))
+        merged = self.with_room(merged, f.points.shape[1])._replace(f=f, bias=mean_bias(state, other, weight))
         merged.dual[:k], merged.side[:k] = dual, side
         merged.gram[:k, :k] = gram_matrix(self.kernel, f)
         merged.gradient[:k] = np.sign(side) - merged.gram[:k, :k].astype(np.float64) @ dual
         return merged._replace(**tally(state, other, since, "t"))
-
-
-@evaluate.register(LASVMRecord)
-def _(record, state, scratch, x, scores):
-    expansion.evaluate(record.kernel, state.f, x, scratch.row, scores)
-    scores[0] += state.bias[()]
 
 
 @inlined

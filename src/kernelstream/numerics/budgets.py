@@ -57,6 +57,26 @@ def _largest_double(values, n):
 largest = by_precision(_largest_single, _largest_double)
 
 
+def _largest_size_single(values, n):
+    bits, top = values.view(np.int32), np.int32(0)
+    for i in range(n):
+        size = np.int32(bits[i] & 0x7FFFFFFF)
+        top = size if size > top else top
+    return np.int32(top).view(np.float32)
+
+
+def _largest_size_double(values, n):
+    bits, top = values.view(np.int64), np.int64(0)
+    for i in range(n):
+        size = bits[i] & 0x7FFFFFFFFFFFFFFF
+        top = size if size > top else top
+    return np.int64(top).view(np.float64)
+
+
+# The largest |value| of the first n. Requires: no NaN.
+largest_size = by_precision(_largest_size_single, _largest_size_double)
+
+
 @compiled
 def any_above(values, n, border):
     """Whether one of the first n values is above the border."""

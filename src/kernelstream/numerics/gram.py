@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .compile import compiled, reduction
+from .compile import compiled, inlined, reduction
 from .expansion import Expansion, dot, from_points, kernel_row, kernel_values
 from .rows import DenseRow, complete_row
 
@@ -48,6 +48,28 @@ def _widened(points: np.ndarray, width: int) -> np.ndarray:
     wide = np.zeros((width, points.shape[1]))
     wide[: len(points)] = points
     return wide
+
+
+@inlined
+def add_rows(gram, n, slots, shares, count, values):
+    """values = values + sum_p shares_p gram[slots_p] over n points, four rows a pass."""
+    p = 0
+    while p + 4 <= count:
+        a, b, c, e = shares[p], shares[p + 1], shares[p + 2], shares[p + 3]
+        ka, kb, kc, ke = gram[slots[p]], gram[slots[p + 1]], gram[slots[p + 2]], gram[slots[p + 3]]
+        for i in range(n):
+            first = a * np.float64(ka[i]) + b * np.float64(kb[i])
+            values[i] += first + (c * np.float64(kc[i]) + e * np.float64(ke[i]))
+        p += 4
+    while p + 2 <= count:
+        a, b, ka, kb = shares[p], shares[p + 1], gram[slots[p]], gram[slots[p + 1]]
+        for i in range(n):
+            values[i] += a * np.float64(ka[i]) + b * np.float64(kb[i])
+        p += 2
+    if p < count:
+        a, ka = shares[p], gram[slots[p]]
+        for i in range(n):
+            values[i] += a * np.float64(ka[i])
 
 
 def factor(capacity: int) -> np.ndarray:
