@@ -329,7 +329,7 @@ class Learner:
             return None
         if self._opening is not None or not self._plain:
             return None
-        return Lane(self, columns.plain, columns.values_of)
+        return Lane(self, columns.numbers)
 
     @property
     def _plain(self) -> bool:

@@ -85,6 +85,7 @@ class Classification(Task):
         self._sorted = self.classes[self._order]
         labels = self.classes.tolist() if _plain(self.classes) else []
         self._places = {label: place for place, label in enumerate(labels)}
+        self._targets = {label: self._target(place) for place, label in enumerate(labels)}
         if (self._sorted[1:] == self._sorted[:-1]).any():
             raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
@@ -109,10 +110,13 @@ class Classification(Task):
         unknown = np.flatnonzero(~self.positions(labels)[1])
         return sorted(unknown[np.unique(labels[unknown], return_index=True)[1]].tolist())
 
-    def _place(self, label: Any) -> int | None:
-        """The class index of one label that is known and easy to look up."""
+    def _target(self, place: int) -> float:
+        """What compiled code sees of the class of an index."""
+        raise NotImplementedError
+
+    def encode_one(self, label: Any) -> float | None:
         try:
-            return self._places.get(label)
+            return self._targets.get(label)
         except TypeError:  # it cannot be a key
             return None
 
@@ -167,9 +171,8 @@ class Binary(Classification):
     def encode(self, y: Any) -> np.ndarray:
         return 2.0 * self.encode_positions(y) - 1.0
 
-    def encode_one(self, label: Any) -> float | None:
-        place = self._place(label)
-        return None if place is None else 2.0 * place - 1.0
+    def _target(self, place: int) -> float:
+        return 2.0 * place - 1.0
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[(scores[:, 0] >= 0).astype(np.int64)])
@@ -211,9 +214,8 @@ class Multiclass(Classification):
     def encode(self, y: Any) -> np.ndarray:
         return self.encode_positions(y).astype(np.float64)
 
-    def encode_one(self, label: Any) -> float | None:
-        place = self._place(label)
-        return None if place is None else float(place)
+    def _target(self, place: int) -> float:
+        return float(place)
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[scores.argmax(axis=1)])

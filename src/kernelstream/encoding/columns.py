@@ -62,7 +62,7 @@ class Columns(Known):
         if len(x) != self.plain:
             return None
         try:
-            values = self.values_of(x)
+            values = self._values(x)
             if not math.hypot(*values) <= LARGEST:
                 return None
             row: Any = np.empty(self.plain)

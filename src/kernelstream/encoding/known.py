@@ -89,6 +89,11 @@ class Known:
                 names += date_names(name, self.dates)
         return names
 
+    @property
+    def numbers(self) -> list[Any]:
+        """The names of numbers, in the order of their features."""
+        return list(self._numbers)
+
     def to_json(self) -> dict[str, Any]:
         for _, name, _ in self.entries:
             if not (name is None or isinstance(name, str | int)):
@@ -219,7 +224,7 @@ class Known:
         n = len(self._numbers)
         self.plain = n if n == self.width and n > 1 else -1
         if self.plain > 0:
-            self.values_of: Callable[[Any], tuple[Any, ...]] = operator.itemgetter(*self._numbers)
+            self._values: Callable[[Any], tuple[Any, ...]] = operator.itemgetter(*self._numbers)
             self._pack = struct.Struct(f"{n}d").pack_into
 
     def _place(self, name: Any, word: str) -> int:

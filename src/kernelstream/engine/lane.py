@@ -2,16 +2,14 @@
 is copied. What a lane does not take is for the learner to look at.
 """
 
-import struct
-from collections.abc import Callable
-from math import hypot
+from collections.abc import Sequence
 from typing import Any
 
+from ..numerics.calls import NO_ROW, SAME_ROW, reader
 from ..numerics.rows import LARGEST
 from .runner import Runner
 
-_FORMATS = {"float32": "f", "float64": "d"}
-_NO_ROW = (KeyError, TypeError, OverflowError, struct.error)
+NEVER = -1
 
 
 def _view(array: Any) -> Any:
@@ -22,67 +20,59 @@ def _view(array: Any) -> Any:
 class Lane:
     """Rows of a learner's model as it stands; once it has got other arrays, a lane takes none.
 
-    n: how many values a row has. values: a row's, in the order of the features; KeyError where it lacks one.
+    names: of the values of a row, in the order of the features.
     """
 
-    def __init__(self, learner: Any, n: int, values: Callable[[Any], tuple[Any, ...]]):
+    def __init__(self, learner: Any, names: Sequence[Any]):
         runner: Runner = learner._runner
         if runner.is_due:
             runner.make_ready()
-        self._learner, self._runner, self._n, self._values = learner, runner, n, values
-        self._singles = runner._singles
+        self._learner, self._runner, self._singles = learner, runner, runner._singles
         self._single = single = runner._single()
-        self._pack = struct.Struct(f"{n}{_FORMATS[runner.shape.dtype.name]}").pack_into
-        self._learned = runner.learned
-        arrays: Any = single.values, single.targets, single.weights, runner._halt
-        self._row, self._target, self._weight, self._halt = (_view(array) for array in arrays)
-        self._losses = single.losses
+        self._read = reader(names, single.values)
+        arrays: Any = single.targets, single.weights, runner._halt, runner.learned
+        self._target, self._weight, self._halt, self._learned = (_view(array) for array in arrays)
         self.scores = single.scores[0]
         self.first_score = _view(self.scores)  # what there is of one output
-        self._written: tuple[Any, ...] | None = None
+        self._scored = NEVER  # how many rows were learned when the row at hand was scored: it is not scored again
 
     def __reduce__(self) -> Any:
         return type(None), ()  # a copy of its learner has none
 
-    def _write(self, x: Any) -> bool:
-        runner = self._runner
-        if len(x) != self._n or runner._singles is not self._singles or self._learner._runner is not runner:
-            return False
-        try:
-            values = self._values(x)
-            if values != self._written:
-                self._written = None
-                if not hypot(*values) <= LARGEST:
-                    return False
-                self._pack(self._row, 0, *values)
-                self._written = values
-        except _NO_ROW:
-            return False
-        return True
+    def _is_open(self) -> bool:
+        """Whether this is still the model's; what an interrupt has left to be done is done."""
+        if self._halt[()]:
+            self._runner.make_ready()
+        return self._runner._singles is self._singles and self._learner._runner is self._runner
 
     def score(self, x: Any) -> bool:
         """`scores` = f(x), learning nothing; False for a row that is not plain numbers, all that there are."""
-        if not self._write(x):
+        self._scored = NEVER
+        if not (self._is_open() and self._read(x)):
             return False
-        single = self._single
-        row = single._score(*single._scoring)
+        row = self._single.score()
         if row >= 0:
             self._runner._require_finite(row)
+        self._scored = self._learned[()]
         return True
 
     def learn(self, x: Any, target: float, weight: float) -> bool:
         """Predict, then learn, a row; False for one that is for others to look at."""
-        if not (0.0 <= weight <= LARGEST and self._write(x)):
+        read = self._read(x)
+        if read != SAME_ROW:
+            self._scored = NEVER
+        if read == NO_ROW or not (0.0 <= weight <= LARGEST and self._is_open()):
             return False
+        single, row = self._single, self._learned[()]
+        single.require_safe()
         self._target[0], self._weight[0] = target, weight
-        single = self._single
-        reached = single.learn() if single._products else single._learn(*single._learning)
-        self._learner.losses = self._losses
+        reached = single.step() if self._scored == row else single.learn()
+        self._learner.losses = single.losses
         if reached < 0:
             self._runner._note(reached)
-        learner, row = self._learner, int(self._learned[()]) - 1
-        if learner._calibration:
-            learner._calibration.learn_one(single.scores, target, weight, row)
+        calibration = self._learner._calibration
+        if calibration:
+            calibration.learn_one(single.scores, target, weight, row)
         if self._halt[()]:
             self._runner.make_ready()
         return True

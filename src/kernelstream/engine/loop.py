@@ -10,8 +10,9 @@ import numpy as np
 from ..numerics.compile import by_record, outermost
 from ..numerics.rows import Block, alone, row_of
 
-# What `learn_rows` does with rows; the first alone for one chunk at a time.
-LIFT, LEARN, BOTH = 1, 2, 3
+# What `learn_rows` does with rows; the first alone for one chunk at a time, the last for a row that `score_rows` has
+# scored.
+LIFT, LEARN, BOTH, STEP = 1, 2, 3, 4
 
 # When the labels of rows come that `score_rows` scores.
 NEVER, LATER = range(2)
@@ -108,20 +109,22 @@ def learn_rows(record, state, scratch, examples, start, end, what):
     """Predict, then learn, the rows start .. end-1. Return the next row to learn from, or -1 - t when row t's scores
     or its step are not finite (nothing was learned from it).
 
-    what: BOTH; or one half of it for rows that are one chunk: LIFT, and later, with the same scratch, LEARN."""
+    what: BOTH; or one half of it for rows that are one chunk: LIFT, and later, with the same scratch, LEARN. STEP, for
+    a row that was scored last with this scratch, by the model as it is: its scores are there."""
     block, targets, weights = examples.block, examples.targets, examples.weights
     scores, losses, shown = examples.scores, examples.losses, examples.shown
     while start < end:
         stop = min(start + scratch.common.chunk, end)
-        if what != LEARN:
+        if what & LIFT:
             lift(record, state, scratch, block, start, stop)
             lift_shown(shown, record, state, start, stop)
         if what == LIFT:
             return start
         for t in range(start, stop):
-            show(shown, record, state, t, t - start)
             x = row_of(block, t, t - start, scratch.common.dense)
-            evaluate(record, state, scratch, x, scores[t])
+            if what != STEP:
+                show(shown, record, state, t, t - start)
+                evaluate(record, state, scratch, x, scores[t])
             for k in range(scores.shape[1]):
                 if not np.isfinite(scores[t, k]):
                     return -1 - t

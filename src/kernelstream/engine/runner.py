@@ -148,6 +148,7 @@ class Runner:
         if not single.write(x):
             self._singles.append(single)
             return None
+        single.require_safe()
         single.targets[0], single.weights[0] = target, weight
         self._began = int(self.learned)
         self._note(single.learn())

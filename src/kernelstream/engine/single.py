@@ -1,4 +1,4 @@
-"""One dense row at a time through a runner, without what a block costs: the room is made once, the call is direct."""
+"""One dense row at a time through a runner, without what a block costs: the room is made once, and so are the calls."""
 
 import functools
 from collections.abc import Callable
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.compile import INTERPRETED, compiled, direct
+from ..numerics.calls import bound
+from ..numerics.compile import INTERPRETED, compiled
 from ..numerics.interrupts import held
 from ..numerics.memory import aligned
 from ..numerics.rows import LARGEST, Block
 from ..numerics.tiles import DOT
-from .loop import BOTH, NEVER, AtOnce, Examples, learn_rows, score_rows
+from .loop import BOTH, NEVER, STEP, AtOnce, Examples, learn_rows, score_rows
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -26,9 +27,9 @@ def _write(x, values, largest):
     return bad == 0
 
 
-def _learn_whole(learn: Callable[..., int], *arguments: Any) -> int:
+def _whole(learn: Callable[[], int]) -> int:
     with held():
-        return learn(*arguments)
+        return learn()
 
 
 class Single:
@@ -41,15 +42,18 @@ class Single:
         self.targets, self.weights, self.losses = np.zeros(1), np.ones(1), np.zeros(1)
         block = Block(np.array([0, shape.width]), np.arange(shape.width), self.values, 1)
         examples = Examples(block, self.targets, self.weights, self.scores, self.losses, AtOnce())
-        self._learning = runner.record, runner._state, scratch, examples, 0, 1, BOTH
-        self._scoring = runner.record, runner._state, scratch, block, self.scores, 0, 1, NEVER
-        learn_rows(*self._learning[:-3], 0, 0, BOTH)
-        score_rows(*self._scoring[:-3], 0, 0, NEVER)
+        learning = runner.record, runner._state, scratch, examples
+        scoring = runner.record, runner._state, scratch, block, self.scores
+        learn_rows(*learning, 0, 0, BOTH)
+        score_rows(*scoring, 0, 0, NEVER)
         self._block, self._products = block, [one for one in runner.spec.kernels if one.metric == DOT]
         self._safe = 0.0  # rows of kernels of products are safe to learn from up to this square
-        self._learn, self._score = direct(learn_rows, *self._learning), direct(score_rows, *self._scoring)
+        self.score = bound(score_rows, *scoring, 0, 1, NEVER)  # what `score_rows` returns
+        # Predict, then learn, a row that `require_safe` has seen; or learn one whose scores are there. What
+        # `learn_rows` returns.
+        self.learn, self.step = bound(learn_rows, *learning, 0, 1, BOTH), bound(learn_rows, *learning, 0, 1, STEP)
         if INTERPRETED:  # compiled, no interrupt comes into a step
-            self._learn = functools.partial(_learn_whole, self._learn)
+            self.learn, self.step = functools.partial(_whole, self.learn), functools.partial(_whole, self.step)
 
     def write(self, x: Any) -> bool:
         """Take a row; False when it is not a plain one that fits, and is for others to look at."""
@@ -57,15 +61,11 @@ class Single:
             return False
         return x.flags.c_contiguous and x.flags.writeable and _write(x, self.values, LARGEST)
 
-    def learn(self) -> int:
-        """Predict, then learn, the row; what `learn_rows` returns."""
+    def require_safe(self) -> None:
+        """ValueError for a row that is too large for one of the kernels."""
         if self._products:
             square = float(np.dot(self.values, self.values))
             if not square <= self._safe:
                 for kernel in self._products:
                     kernel.require_values(self._block, self.values.dtype)
                 self._safe = square
-        return self._learn(*self._learning)
-
-    def score(self) -> int:
-        return self._score(*self._scoring)

@@ -16,6 +16,7 @@ LEARNER_LAWS: dict[str, Law] = {
     for law in (
         learners.answers_before_learning,
         learners.bad_input_is_refused,
+        learners.a_row_at_a_time_has_the_bits_of_a_block,
         learners.a_snapshot_stands_apart,
         learners.merge_with_an_empty_learner_is_the_identity,
         learners.merge_refuses_strangers,

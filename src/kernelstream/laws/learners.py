@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import ALGORITHMS
+from ..encoding import Columns
 from ..engine import learn_rows, score_rows
 from ..engine.opening import LAST
 from ..engine.state import leaves
@@ -50,6 +51,25 @@ def bad_input_is_refused(case: Case) -> None:
             require_same(case, f"a fresh learner after {bad.what}", snapshot(fresh), empty)
     require_refusal(case, "scores of NaN", lambda: trained.scores(np.full((2, 6), np.nan)), "Row 0")
     require_refusal(case, "scores of narrow rows", lambda: trained.scores(X[:, :4]), "4", "6")
+
+
+def a_row_at_a_time_has_the_bits_of_a_block(case: Case) -> None:
+    """Dictionaries, each predicted and then learned: what was computed for the prediction serves the step."""
+    X, y = stream(case.task)
+    rows = [dict(enumerate(x)) for x in X.tolist()]
+    whole, single = (case.learner("float32", columns=Columns()) for _ in range(2))
+    expected, lane, short = whole.learn(rows, y), None, 0
+    for t, (row, label) in enumerate(zip(rows, y.tolist(), strict=True)):
+        if lane is not None and t % 5 and lane.score(row):
+            require_same_bits(case, f"scores of row {t}", lane.scores, expected[t])
+        target = single.task.encode_one(label)
+        if lane is not None and target is not None and lane.learn(row, target, 1.0):
+            short += 1
+        else:
+            single.learn_one(row, label)
+            lane = single.lane()
+    require(lane is None or short > 0, f"{case}: no row went the short way.")
+    require_same(case, "the state after single rows", snapshot(single), snapshot(whole))
 
 
 def a_snapshot_stands_apart(case: Case) -> None:

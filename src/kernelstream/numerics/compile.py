@@ -29,6 +29,7 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload
@@ -494,6 +495,36 @@ def direct(function: Any, *arguments: Any) -> Callable[..., Any]:
     if INTERPRETED:
         return function
     return function.overloads[tuple(map(numba.typeof, arguments))].entry_point
+
+
+def native(function: Any, *arguments: Any) -> tuple[int, list[str]]:
+    """(address, kinds): where the code of a compiled function for such arguments is, and what it takes behind the
+    addresses for its value and an error, in LLVM's words: ptr, i64, double. Requires: as of `direct`.
+    """
+    code = function.overloads[tuple(map(numba.typeof, arguments))]
+    taken = cpu_target.target_context.call_conv.get_function_type(code.signature.return_type, code.signature.args).args
+    address = code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+    return int(address), ["ptr" if kind.is_pointer else str(kind) for kind in taken[2:]]
+
+
+class _Plain(_Whole):
+    """Code that is run as it is written."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
+_assembled: list[Any] = []
+
+
+def assembled(text: str, name: str) -> int:
+    """Where the function of this name lives that is written in LLVM's language."""
+    with _lowering, global_compiler_lock, _undisturbed():
+        library = _Plain(cpu_target.target_context.codegen(), name)
+        library.add_llvm_module(llvm.parse_assembly(text))
+        library.finalize()
+        _assembled.append(library)
+        return int(library.get_pointer_to_function(name))
 
 
 def specialisations(function: Any) -> int:
