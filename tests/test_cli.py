@@ -406,7 +406,7 @@ def test_version_and_help():
 
 UNUSED = (
     *("sklearn", "pyarrow", "matplotlib", "pandas", "joblib", "river", "threadpoolctl", "tomllib", "http"),
-    *("scipy.special", "scipy.linalg", "numpy.f2py.f2py2e", "numpy.testing._private"),
+    *("scipy.special", "scipy.linalg", "numpy.f2py.f2py2e", "numpy.testing._private", "pydantic"),
     *("kernelstream.algorithms.auto", "kernelstream.algorithms.bsgd", "kernelstream.cli.tuning"),
     *("kernelstream.estimators", "kernelstream.sources.delimited", "kernelstream.sources.datasets"),
 )
@@ -433,6 +433,35 @@ def test_runs_in_several_processes_end_without_a_word_of_theirs():
     done = process("run", "digits", "--runs", "2", "--jobs", "2")
     assert done.returncode == 0
     assert "Exception" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_end_of_a_command_leaves_out_what_was_imported_and_nothing_else():
+    code = """
+import atexit, sys, threading, time
+class Left:
+    def __del__(self): print("taken apart")
+sys.left = Left()
+atexit.register(print, "asked at the end")
+threading.Thread(target=lambda: (time.sleep(0.2), print("a thread is waited for"))).start()
+sys.argv[1:] = ["run", "nowhere.csv"]
+from kernelstream.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (2, "a thread is waited for\nasked at the end\n")
+    assert "nowhere.csv" in done.stderr
+
+
+def test_what_does_not_reach_its_reader_is_said():
+    shell = f"exec 3>&1; ({sys.executable} -u -m kernelstream algorithms 3>&-; echo $? >&3) | true"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, env=ENVIRONMENT)
+    assert int(done.stdout) != 0
+
+
+@pytest.mark.parametrize("option", ["--seed=x", "--seed=-1", "--jobs=0", "--block-rows=1.5"])
+def test_a_number_on_the_command_line_is_checked(option):
+    answer = call("run", "digits", option)
+    assert answer.exit_code == 2 and option.split("=")[0] in answer.output
 
 
 def test_the_package_alone_imports_nothing():

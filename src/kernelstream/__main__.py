@@ -13,7 +13,7 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """The console entry."""
+    """The console entry, which ends the process."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
     from .extras import MissingExtra, require
@@ -31,8 +31,30 @@ def main() -> None:
     gc.enable()
     try:
         app()
+    except SystemExit as done:
+        if done.code is None or isinstance(done.code, int):
+            _end(done.code or 0)
+        raise
     finally:
         gc.unfreeze()  # when Python ends, what is frozen would go in any order
+
+
+def _end(code: int) -> None:
+    """End the process as Python does, but for taking apart all that was imported: a sixth of the command's time.
+
+    Where what was written does not reach its reader, it returns, and Python says so.
+    """
+    import atexit
+    import threading
+
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code)
 
 
 def _leave(number: int, frame: object) -> None:

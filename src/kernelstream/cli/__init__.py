@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import __version__
+from .values import Command, Group
 
 # The file of each command, which is imported when it is asked for.
 _FILES = {
@@ -31,6 +32,7 @@ def app_for(arguments: list[str]) -> typer.Typer:
     asked = arguments[0] if arguments else ""
     made = typer.Typer(
         name="kernelstream",
+        cls=Group,
         help="Nonlinear models learned from streams with kernels: one example at a time, in bounded memory.",
         no_args_is_help=True,
         rich_markup_mode=None,
@@ -42,7 +44,7 @@ def app_for(arguments: list[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
         else:
-            made.command()(command)
+            made.command(cls=Command)(command)
     return made
 
 

@@ -244,6 +244,7 @@ def _jit(function: Callable[..., Any], fastmath: set[str], *, outermost: bool = 
     if not INTERPRETED:
         dispatcher._cache = _Cache(function, outermost=outermost)
         dispatcher._compile_for_args = _undisturbed()(dispatcher._compile_for_args)
+        dispatcher._compilation_chain_init_hook = _nothing  # but where something is compiled
     return dispatcher
 
 
@@ -309,15 +310,20 @@ def _copier() -> Callable[[Any], Any]:
     return copied
 
 
+def _nothing() -> None:
+    pass
+
+
 @functools.cache
 def _begin_compiling() -> None:
     """What is needed when something is compiled, and not to load code.
 
-    To inline a function Numba copies it block by block, and with each block all variables of the function: a third of
-    the time that compiling takes.
+    Numba looks through all packages for extensions of it. To inline a function it copies that block by block, and with
+    each block all variables of the function: a third of the time that compiling takes.
     """
-    from numba.core import inline_closurecall
+    from numba.core import entrypoints, inline_closurecall
 
+    entrypoints.init_all()
     if getattr(inline_closurecall, "copy", None) is copy:
         inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
 

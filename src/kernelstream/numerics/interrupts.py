@@ -7,20 +7,31 @@ from collections.abc import Iterator
 from types import FrameType
 
 
+class _Waiting:
+    """Keeps interrupts that come."""
+
+    def __init__(self) -> None:
+        self.came: list[tuple[int, FrameType | None]] = []
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.came.append((number, frame))
+
+
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Inside, an interrupt waits until the end: it comes to the main thread alone, between two steps of Python, and
     might come between what is learned and what is noted of it, or into a compiler's call of Python.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    elsewhere = threading.current_thread() is not threading.main_thread()
+    if elsewhere or isinstance(handler, _Waiting) or not callable(handler):
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    waiting = _Waiting()
+    signal.signal(signal.SIGINT, waiting)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if came:
-            handler(*came[0])
+        if waiting.came:
+            handler(*waiting.came[0])
