@@ -192,9 +192,10 @@ def _seconds(rows: int, workers: int, costs: Costs, cost: Record) -> float:
     while known < rows:
         total, step = Rounds().rows(int(known), workers)
         total = min(total, rows - known)
-        calls = ceil(total / workers / step)
-        levels = ceil(log2(workers)) if workers > 1 else 0
-        seconds += total / workers * costs.row + calls * costs.call + 2 * costs.call
+        busy = 1 if Rounds().alone(int(known)) > 0 else workers
+        calls = ceil(total / busy / step)
+        levels = ceil(log2(busy))
+        seconds += total / busy * costs.row + calls * costs.call + 2 * costs.call
         seconds += levels * (costs.merge + travel + costs.call) + ceil(log2(workers + 1)) * travel + cost["made"]
         known += total
     return seconds

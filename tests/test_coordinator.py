@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from benchmarks.merges import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -143,6 +144,23 @@ def test_what_first_rows_settle_one_worker_settles():
     plain.learn(X[:300], Y[:300])
     assert result.model.settled.kernel == plain.settled.kernel
     assert result.model.n_seen == len(Y)
+
+
+@pytest.mark.parametrize("name", ["fogd", "nogd", "ridge"])
+def test_several_workers_err_hardly_more_than_one(name, data_directory):
+    X, y, task = rows_of("cod-rna", 10_000)
+    errors = []
+    for workers in (1, 2, 8):
+        learner = Learner(make(name, kernel=Gaussian(1.0 / X.shape[1])), task(), threads=1)
+        result, _ = trained(learner, X, y, workers, Plan())
+        errors.append(result.trace.last.metrics["mistake_rate"])
+        assert result.model.n_seen == len(y)
+    assert max(errors) <= 1.05 * errors[0]
+
+
+def test_who_says_how_often_is_not_made_to_wait_for_one():
+    result, _ = trained(fogd(), X, Y, 4, Plan(every=100))
+    assert min(record.rows for record in result.workers) > 100
 
 
 def test_models_that_stay_together_are_not_synchronised():

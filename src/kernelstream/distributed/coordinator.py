@@ -4,7 +4,8 @@ A round: each worker learns with its own copy of the synchronised model, whoever
 copies become one, in pairs (`Learner.merge` since the model they went on from), which all of them adopt. Only then do
 rows and what was measured of them count: what a worker has learned that is lost in between, others learn.
 
-What is settled on first rows one worker settles alone.
+What is settled on first rows one worker settles alone, and learns what a model makes most of its mistakes on: there
+a model of averages falls behind, and nothing is gained by many.
 """
 
 import math
@@ -25,6 +26,7 @@ from .worker import Learned, Parts, Task, learner_of
 # Rows that a worker learns between two synchronisations, where nobody says: a share of what is known, so that the first
 # models are soon those of all, within limits.
 _LEAST_ROWS, _MOST_ROWS, _SHARE = 64, 2**17, 3
+_ALONE = 4096  # rows that one learns before others do; what they bring stands in docs/scale.md
 _STEPS = 12  # calls in which a worker learns those
 _LEAST_STEP = 256
 
@@ -37,8 +39,14 @@ class Plan(NamedTuple):
     every: int | None = None
     apart: float | None = None
 
+    def alone(self, known: int) -> int:
+        """Rows that one worker learns before others do."""
+        return 0 if self.every is not None or self.apart is not None else max(0, _ALONE - known)
+
     def rows(self, known: int, workers: int) -> tuple[float, int]:
         """Rows that the workers learn in the next round, and in a call."""
+        if workers > 1 and self.alone(known) > 0:
+            return self.alone(known), _LEAST_STEP
         each = min(max(known // (_SHARE * workers), _LEAST_ROWS), _MOST_ROWS) if self.every is None else self.every
         if self.apart is not None:
             return math.inf, each
@@ -162,9 +170,9 @@ class Coordinator:
 
     def _round(self, reference: Any) -> None:
         """Have rows learned until there are enough for a synchronisation."""
-        alone = not self.result.model.is_settled
-        workers = 1 if alone else self.crew.size
-        left, step = self.plan.rows(self.ledger.rows, workers)
+        settling, known = not self.result.model.is_settled, self.ledger.rows
+        alone = settling or (self.crew.size > 1 and self.plan.alone(known) > 0)
+        left, step = self.plan.rows(known, 1 if settling else self.crew.size)
         stop, self._moved, self._strangers = False, 0.0, []
         while True:
             for worker in range(self.crew.size):
@@ -186,7 +194,8 @@ class Coordinator:
             method, learned, asked = self._answered(answer)
             if method == "learn":
                 left += asked.rows - (0 if isinstance(learned, Lost) else learned.rows)
-                stop = (not isinstance(learned, Lost) and self._take(answer.worker, asked.work, learned, alone)) or stop
+                if not isinstance(learned, Lost):
+                    stop = self._take(answer.worker, asked.work, learned, settling) or stop
 
     def _others_learn(self, worker: int) -> bool:
         """Whether somebody else is at it already."""
@@ -196,7 +205,7 @@ class Coordinator:
     def _busy_with(self, method: str) -> list[int]:
         return [worker for worker, (asked, _) in self._busy.items() if asked == method]
 
-    def _take(self, worker: int, work: Work, learned: Learned, alone: bool) -> bool:
+    def _take(self, worker: int, work: Work, learned: Learned, settling: bool) -> bool:
         """Note what a worker has learned; whether the round ends with it."""
         self.ledger.note(worker, work, learned.rows, ended=learned.ended)
         record = self.result.workers[worker]
@@ -205,7 +214,7 @@ class Coordinator:
         self._strangers += [label for label in learned.strangers if label not in self._strangers]
         self._moved = max(self._moved, learned.moved)
         far = self.plan.apart is not None and learned.moved > self.plan.apart
-        return far or bool(learned.strangers) or (alone and learned.settled)
+        return far or bool(learned.strangers) or (settling and learned.settled)
 
     def _ask(self, worker: int, method: str, of: Any, *arguments: Any) -> None:
         self._busy[worker] = method, of
