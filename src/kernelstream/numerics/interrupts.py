@@ -6,21 +6,29 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+_holds = False  # whether the main thread is inside
+
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Inside, an interrupt waits until the end: it comes to the main thread alone, between two steps of Python, and
     might come between what is learned and what is noted of it, or into a compiler's call of Python.
     """
+    global _holds
+    if _holds or threading.current_thread() is not threading.main_thread():
+        yield
+        return
     handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+    if not callable(handler):
         yield
         return
     came: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
     try:
+        _holds = True
         yield
     finally:
+        _holds = False
         signal.signal(signal.SIGINT, handler)
         if came:
             handler(*came[0])
