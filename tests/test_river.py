@@ -234,3 +234,29 @@ def test_a_learner_that_was_changed_meanwhile_is_the_one_that_predicts():
     model.learner.merge(other.learner)
     assert model.predict_one(rows[0]) == model.learner.predict([rows[0]])[0]
     assert abs(model.predict_one(rows[0])) < 1e-6
+
+
+@pytest.mark.parametrize("spec", SPECS[:3], ids=str)
+def test_what_was_computed_for_a_prediction_serves_that_row_and_that_model_alone(spec):
+    _, rows, values = stream(120)
+    labels = (values > 0).tolist()
+    asked, plain = (KernelClassifier(spec, seed=0) for _ in range(2))
+    for t, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        asked.predict_one(rows[t - 1] if t % 7 == 1 else row)
+        if t % 7 == 2:  # another row is learned in between, past the model
+            for model in (asked, plain):
+                if model.learner is not None:
+                    model.learner.learn([rows[t - 1]], [not labels[t - 1]])
+        elif t % 7 == 3:
+            row["f1"] += 1.0
+        elif t % 7 == 4:
+            asked.predict_one({**row, "f1": "word"})
+        elif t % 7 == 5:
+            asked.predict_proba_one(rows[0])
+            asked.predict_one(row)
+            with pytest.raises(ValueError):
+                asked.learn_one(row, label, w=-1.0)
+        for model in (asked, plain):
+            model.learn_one(row, label)
+        assert asked.learner.losses[0] == plain.learner.losses[0]
+    assert snapshot(asked.learner) == snapshot(plain.learner)

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kernelstream import FOGD, Binary, FourierFeatures, Learner, NystromFeatures, OnlineScaler, StructuredFeatures
 from kernelstream.kernels import Gaussian, Laplacian, Matern
+from kernelstream.numerics.lifts.structured import written_out
 
 
 @parametrize_with_checks(
@@ -50,6 +51,19 @@ def test_fourier_features_are_sines_and_cosines_of_their_frequencies(rows):
     features = FourierFeatures(50, gamma=0.1, random_state=0)
     Z, projected = features.fit_transform(rows), rows @ features.frequencies_
     assert np.allclose(Z, np.hstack([np.sin(projected), np.cos(projected)]) / np.sqrt(50), atol=1e-12)
+
+
+def test_structured_features_are_the_same_whether_frequencies_are_written_out_or_not(rows):
+    wide = np.zeros((len(rows), 1100))  # two groups of signs
+    wide[:, :6] = rows
+    for n in (50, 1500):
+        narrow, structured = (StructuredFeatures(n, gamma=0.1, random_state=0) for _ in range(2))
+        Z = structured.fit_transform(wide)
+        assert np.allclose(narrow.fit_transform(rows), Z, atol=1e-12)
+        projected = wide @ written_out(structured._map, 1100)
+        assert np.allclose(Z, np.hstack([np.sin(projected), np.cos(projected)]) / np.sqrt(n), atol=1e-12)
+        assert same(np.vstack([structured.transform(wide[:333]), structured.transform(wide[333:])]), Z)
+        assert np.allclose(structured.transform(sp.csr_array(wide)), Z, atol=1e-12)
 
 
 @pytest.mark.parametrize(

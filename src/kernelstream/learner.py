@@ -398,9 +398,12 @@ class Learner:
         with self._alone():
             columns = self._named_columns()
             mark = columns.mark()
-        try:
-            with self._alone():
+            try:
                 X = columns.take(rows)
+            except BaseException:
+                self.columns = columns.before(mark)
+                raise
+        try:
             return self._learn_block(X, y, sample_weight, None if shown is None else columns.show(shown))
         except BaseException:
             with self._alone():
@@ -466,8 +469,11 @@ class Learner:
         if not self.grow_classes or not isinstance(self.task, Classification):
             return [(slice(0, len(y)), self.task, self.task.encode(y))]
         task: Task = self.task
+        newcomers = self.task.newcomers(y)
+        if not newcomers:
+            return [(slice(0, len(y)), task, task.encode(y))]
         pieces, start, labels = [], 0, np.asarray(y)
-        for new in self.task.newcomers(y):
+        for new in newcomers:
             if new > start:
                 pieces.append((slice(start, new), task, task.encode(labels[start:new])))
             task, start = task.grown(labels[new : new + 1]), new

@@ -180,7 +180,8 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn from the rows of a table, in their order."""
-        labels = np.asarray(y) if getattr(getattr(y, "dtype", None), "kind", "O") in "biuf" else list(y)
+        plain = getattr(getattr(y, "dtype", None), "kind", "O") in "biuf"
+        labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)) if plain else list(y)
         self._learn_many(self._beginning(labels[0]) if self._learner is None else self._learner, X, labels, w)
         self._look()
 

@@ -108,6 +108,8 @@ class Classification(Task):
         """The rows that bring a label which is not among the classes, each label where it first comes."""
         labels = _label_array(y)
         unknown = np.flatnonzero(~self.positions(labels)[1])
+        if len(unknown) == 0:
+            return []
         return sorted(unknown[np.unique(labels[unknown], return_index=True)[1]].tolist())
 
     def _target(self, place: int) -> float:

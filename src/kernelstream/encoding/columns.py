@@ -17,7 +17,7 @@ import numpy as np
 
 from ..numerics.rows import LARGEST
 from .known import Entry, Known, Reals, padded
-from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table
+from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table, numbers_alone
 from .values import HASH, MEAN, ONEHOT, REFUSE, ZERO, date_features, date_width, first_rows, impute, seconds_of
 
 
@@ -139,7 +139,7 @@ class Columns(Known):
         """Rows, or a table, by what is known; learns nothing."""
         if not is_table(rows):
             return self._stacked([self.known(x) for x in _checked(rows)])
-        X = self._of_table(given_columns(rows), growing=False)
+        X = self._of_table(rows, growing=False)
         gaps = X != X
         if self.missing == ZERO:
             X[gaps] = 0.0
@@ -153,7 +153,7 @@ class Columns(Known):
         """Rows, or a table, with all that is new in them."""
         if not is_table(rows):
             return self._stacked([self._take(x) for x in _checked(rows)])
-        X = self._of_table(given_columns(rows), growing=True)
+        X = self._of_table(rows, growing=True)
         self._fill_in(X)
         self._require_sizes(X)
         return X if X.shape[1] else self._stacked(list(X))
@@ -187,29 +187,30 @@ class Columns(Known):
             sums, counts = impute(X, sums, counts)
             self._sums, self._counts = sums * self._measured, counts * self._measured
             return
-        gaps = X != X
-        if not gaps.any():
+        if X.size == 0 or not np.isnan(X.max()):  # without a table of what is missing
             return
+        gaps = X != X
         if self.missing == REFUSE:
             row, place = np.argwhere(gaps)[0].tolist()
             raise self._missing(self._name_at(place), None if len(X) == 1 else row)
         X[gaps] = 0.0
 
     def _require_sizes(self, X: Reals) -> None:
-        if not np.abs(X).max(initial=0.0) <= LARGEST:
+        if not max(X.max(initial=0.0), -X.min(initial=0.0)) <= LARGEST:
             row, place = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
             what = f"the value {X[row, place]} of {self._name_at(place)!r} exceeds {LARGEST:g}"
             raise ValueError(f"Row {row}: {what}. Scale it, or drop the row.")
 
-    def _of_table(self, given: list[Given], *, growing: bool) -> Reals:
-        given = [self._with_missing_words(one) for one in given]
+    def _of_table(self, table: Any, *, growing: bool) -> Reals:
+        plain = numbers_alone(table, self.numbers) if self.plain > 0 else None
+        if plain is not None:
+            return plain
+        given = [self._with_missing_words(one) for one in given_columns(table)]
         n, names = len(given[0].values), {one.name for one in given}
         absent = [Given(name, WORD, np.full(n, -1), []) for name in self._words if name not in names]
         given += [self._with_missing_words(one) for one in absent]
         if growing:
             self._grow(given)
-        if self.plain == len(given) and [one.name for one in given] == list(self._numbers):
-            return np.stack([one.values for one in given], axis=1)
         X = np.tile(np.array(self._blank), (n, 1))
         for name, kind, values, words in given:
             if kind == NUMBER and name in self._numbers:
@@ -246,9 +247,11 @@ class Columns(Known):
                 continue
             if kind == DATE:
                 self._require_dates(name)
-            seen = np.flatnonzero(values >= 0 if kind == WORD else values == values)
             known: dict[str, Any] = {NUMBER: self._numbers, WORD: self._words, DATE: self._dates}
-            if len(seen) and name not in known[kind]:
+            if name in known[kind]:
+                continue
+            seen = np.flatnonzero(values >= 0 if kind == WORD else values == values)
+            if len(seen):
                 apart = {NUMBER: None, WORD: "", DATE: float(values[seen[0]])}[kind]
                 new.setdefault(int(seen[0]), []).append((kind, name, apart))
         for row in sorted(new):

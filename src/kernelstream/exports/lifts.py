@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy.linalg import hadamard
 
 from ..numerics.lifts import Binning, Fourier, Identity, Lift, Nystrom, Structured
 from ..numerics.lifts.binning import BITS, CELLS, FARTHEST, BinningMap
-from ..numerics.lifts.structured import GROUP, StructuredMap
+from ..numerics.lifts.structured import written_out
 from .graph import Tensor
 from .kernels import Metrics, kernel_values
 
@@ -26,7 +25,7 @@ def lifted(lift: Lift, map: Any, x: Tensor, width: int) -> Tensor:
     if isinstance(lift, Fourier):
         return waves(x @ map.frequencies)
     if isinstance(lift, Structured):
-        return waves(x @ structured_frequencies(map)[:width])
+        return waves(x @ written_out(map, width))
     assert isinstance(lift, Nystrom)
     return kernel_values(lift.kernel, Metrics(x, map.f.points.T)) @ map.map.T
 
@@ -34,17 +33,6 @@ def lifted(lift: Lift, map: Any, x: Tensor, width: int) -> Tensor:
 def waves(projected: Tensor) -> Tensor:
     """Sines, then cosines."""
     return projected.graph.joined([projected.node("Sin"), projected.node("Cos")], 1)
-
-
-def structured_frequencies(map: StructuredMap) -> np.ndarray:
-    """(d, D) diag(scales) H S1 H S2 H S3, written out, for as many features as groups have."""
-    H, D = hadamard(GROUP), len(map.scales)
-    blocks = -(-D // GROUP)
-    groups = []
-    for group in np.split(map.signs.astype(np.float64), len(map.signs) // (3 * blocks)):
-        columns = [(H * s1) @ (H * s2) @ (H * s3) for s3, s2, s1 in group.reshape(blocks, 3, GROUP)]
-        groups.append(np.concatenate(columns)[:D] * map.scales.astype(np.float64)[:, None])
-    return np.concatenate([group.T for group in groups])
 
 
 def places(map: BinningMap, x: Tensor) -> Tensor:

@@ -102,6 +102,18 @@ def _ceiling(n: int) -> int:
     return -(-n // GROUP)
 
 
+def written_out(map: StructuredMap, width: int) -> np.ndarray:
+    """(width, D) the frequencies of so many features: whole numbers, which float64 holds, times the scales."""
+    from scipy.linalg import hadamard
+
+    H, blocks, groups = hadamard(GROUP), _ceiling(len(map.scales)), []
+    for first, group in zip(range(0, width, GROUP), np.split(map.signs, len(map.signs) // (3 * blocks)), strict=False):
+        factors = group.astype(np.float64).reshape(blocks, 3, GROUP)
+        some = slice(0, width - first)
+        groups.append(np.concatenate([(H * s1) @ ((H * s2) @ (H * s3)[:, some]) for s3, s2, s1 in factors]).T)
+    return np.concatenate(groups)[:, : len(map.scales)] * map.scales.astype(np.float64)
+
+
 @inlined
 def _butterflies(a, b):
     """One of the log2(p) factors of H (of +-1): after as many calls, to and fro, every index bit has had its turn."""
