@@ -105,20 +105,20 @@ def _colours(ink: Ink) -> list[str]:
 _LIGHT_COLOUR = re.compile("|".join(_colours(LIGHT)))
 
 
-def fit(figure: Figure, gap: float = 0.04) -> Any:
-    """Give panels in a row all the room that what is written around them leaves, but for a gap, in inches; gives what
-    measured it. Constrained layout measures everything twice, which took longer than drawing.
+def fit(figure: Figure, gap: float = 0.04) -> None:
+    """Give panels in a row all the room that what is written around them leaves, but for a gap, in inches. Constrained
+    layout measures everything twice, which took as long as drawing.
     """
     renderer, panels = FigureCanvasAgg(figure).get_renderer(), figure.axes
     width, height = figure.bbox.size
     gap *= figure.dpi
     for i, panel in enumerate(panels):
-        inner, outer = panel.get_window_extent(renderer), panel.get_tightbbox(renderer)
+        inner = panel.get_window_extent(renderer)
+        outer = panel.get_tightbbox(renderer) or inner
         left = i * width / len(panels) + gap + inner.x0 - outer.x0
         right = (i + 1) * width / len(panels) - gap - (outer.x1 - inner.x1)
         low, high = gap + inner.y0 - outer.y0, height - gap - (outer.y1 - inner.y1)
         panel.set_position((left / width, low / height, (right - left) / width, (high - low) / height))
-    return renderer
 
 
 def write_png(path: Path, figure: Figure, *, dpi: int = 150) -> None:
