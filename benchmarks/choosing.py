@@ -31,6 +31,7 @@ WITHOUT_ERRORS = ("density",)  # no label is looked at
 DOCS, FILE = Path(__file__).parents[1] / "docs", Path(__file__).with_suffix(".json")
 BEGIN, END = "<!-- choosing begins -->", "<!-- choosing ends -->"
 TICKS = (1, 1.5, 2, 3, 4)
+AREA = 26.0  # of a learner's point in the picture
 
 
 def run(name: str, rows: Rows) -> dict[str, float] | None:
@@ -99,8 +100,11 @@ def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
     import matplotlib.pyplot as plt
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
+    from kernelstream.report.plots import LIGHT
+    from kernelstream.report.scatter import label_points, settle
+
     plt.style.use(DOCS / "examples" / "kernelstream.mplstyle")
-    figure, axes = plt.subplots(1, 3, figsize=(15.0, 6.4), sharey=False)
+    figure, axes = plt.subplots(1, 3, figsize=(16.5, 8.2), sharey=False)
     panels = (
         ("microseconds", "error", "microseconds a row, one core", "times the least error, all sets"),
         ("bytes", "error", "bytes of the model", "times the least error, all sets"),
@@ -112,16 +116,18 @@ def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
             points = [(name, shown[name][across], shown[name][up]) for name in names if name in shown]
             if not points:
                 continue
-            axis.scatter([p[1] for p in points], [p[2] for p in points], color=colours(k), s=26, label=purpose)
-            for name, x, y in points:
-                axis.annotate(name, (x, y), fontsize=6.5, xytext=(3, 2), textcoords="offset points", color=colours(k))
+            axis.scatter([p[1] for p in points], [p[2] for p in points], color=colours(k), s=AREA, label=purpose)
         axis.set(xscale="log", yscale="log", xlabel=below, ylabel=beside)
         for side, what in ((axis.xaxis, across), (axis.yaxis, up)):
             if what in ("error", "drift"):
                 side.set_major_locator(FixedLocator(TICKS))
                 side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
                 side.set_minor_formatter(NullFormatter())
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+    settle(figure)
+    for axis, (across, up, *_) in zip(axes, panels, strict=True):
+        places = [(one[across], one[up]) for one in shown.values()]
+        label_points(axis, list(shown), places, np.full(len(shown), AREA), LIGHT, fontsize=7.5)
     figure.savefig(path, dpi=110)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import doctest
 import importlib.util
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 import typer.main
+from benchmarks import choosing
 
 from kernelstream import ALGORITHMS
 from kernelstream.algorithms import PURPOSES
@@ -93,6 +95,27 @@ def test_the_first_page_says_what_was_measured():
     for learner in "`auto`", "CapyMOA's adaptive random forest of 30":
         error, speed = re.search(rf"\| {re.escape(learner)} \| ([\d.]+) \(([\d,]+)\)", table).groups()
         assert f"{100 * float(error):.1f} %" in said and f"{speed} rows a second" in said
+
+
+def test_the_table_of_choices_is_that_of_what_was_measured():
+    """And what is said beside it: a page that was written before the last run says something else."""
+    page, found = (DOCS / "choosing.md").read_text(), json.loads(choosing.FILE.read_text())
+    shown = choosing.summaries(found)
+    assert page.split(choosing.BEGIN)[1].split(choosing.END)[0].strip() == choosing.table(shown)
+    drifting = set(choosing.CHOSEN) - set(choosing.DESIGN)
+    assert set(found) == set(choosing.CHOSEN) and (len(choosing.DESIGN), len(drifting)) == (20, 3)
+    assert f"The first {choosing.ROWS:,} rows of the twenty data sets" in page and "three streams that drift" in page
+    assert min(shown, key=lambda name: shown[name]["error"]) == "auto"  # "usually the most accurate"
+
+
+def test_what_theory_quotes_was_measured():
+    said = (DOCS / "theory" / "removal.md").read_text()
+    table = (DOCS / "no-tuning.md").read_text().split("## Error and speed")[1]
+    head = re.search(r"^\|.*elec2.*\|$", table, re.M).group().split("|")
+    row = re.search(r"^\| `budget-perceptron` \|.*$", table, re.M).group().split("|")
+    cells = {name.strip().split()[0]: cell.split()[0] for name, cell in zip(head[2:-1], row[2:-1], strict=True)}
+    elec2, rna = (f"{100 * float(cells[name]):.0f} %" for name in ("elec2", "cod-rna"))
+    assert f"[{elec2} and {rna} mistakes](../no-tuning.md#error-and-speed) on elec2 and cod-rna" in said
 
 
 @pytest.mark.parametrize("code", blocks("sh"))

@@ -26,6 +26,7 @@ from kernelstream.evaluate.run import Checkpoint, Trace, prequential
 from kernelstream.evaluate.settings import described
 from kernelstream.report import words
 from kernelstream.report.ends import apart
+from kernelstream.report.headline import headline
 from kernelstream.report.live import ProgressLine
 from kernelstream.report.machine import machine
 from kernelstream.report.page import write_page
@@ -157,6 +158,32 @@ def test_a_page_says_first_what_came_out(tmp_path):
     both = [made("a", 0.3, source="x"), made("b", 0.2, source="y")]
     write_page(tmp_path / "p.html", both, title="", lead="", facts={})
     assert "Best: a on x (mistake rate of 30.00 %), b on y (mistake rate of 20.00 %)." in Page(tmp_path / "p.html").text
+
+
+def test_a_headline_names_all_that_are_as_good_and_what_noise_alone_would_tell_apart():
+    def said(*traces):
+        return headline(by_source(traces), {})
+
+    # A standard error of the difference of two shares near 0.2 of 1,000 rows is 0.0179.
+    one = [made("a", 0.2), made("b", 0.2), made("c", 0.217), made("d", 0.219)]
+    assert said(*one) == (
+        "A and b, the best of 4 learners, end with a mistake rate of 20.00 % after 1,000 rows of s; c within the noise "
+        "of that, d, the last, has 21.90 %."
+    )
+    other = [made("a", 3.5, source="t", headline="rmse"), made("b", 3.501, source="t", headline="rmse")]
+    best = "Best: a and b on s (mistake rate of 20.00 %; within the noise c), a on t (RMSE of 3.5)."
+    assert said(*one, *other) == best
+    close = [made(name, 0.2 + 0.001 * i) for i, name in enumerate("abcdef")]
+    assert "; b, c, d and 2 more within the noise of that." in said(*close)
+    # Over row orders the noise is theirs: 0.001 / sqrt(2) each.
+    orders = [
+        made(name, value + seed * 0.001, seed=seed) for name, value in (("a", 0.2), ("b", 0.203)) for seed in (0, 1)
+    ]
+    assert "b, the last, has" in said(*orders)
+    orders = [
+        made(name, value + seed * 0.01, seed=seed) for name, value in (("a", 0.2), ("b", 0.203)) for seed in (0, 1)
+    ]
+    assert "b within the noise of that" in said(*orders)
 
 
 def test_what_looks_at_no_row_stands_below_the_learners_and_is_never_the_best(tmp_path):

@@ -58,10 +58,16 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
             with Live(traces_table(traces), console=console) as live:
                 beside = _run_all(traces, wait_for, live)
         else:
+            if compiled:
+                said = f"compiling {len(compiled)} learners, which the first time takes half a minute and more"
+                Console(stderr=True).print(said, highlight=False)
             beside = _run_all(traces, wait_for, None)
             console.print(traces_table(traces))
     page, curve = output / "report.html", output / "curve.png"
-    with console.status(f"drawing {curve.name} and {page.name}") if console.is_terminal else nullcontext():
+    drawing = f"drawing {curve.name} and {page.name}"
+    if not console.is_terminal:
+        Console(stderr=True).print(drawing, highlight=False)
+    with console.status(drawing) if console.is_terminal else nullcontext():
         _draw(curve, page, traces, beside)
     for path in (page, curve):
         console.print(f"wrote {path.resolve()}", soft_wrap=True, highlight=False, markup=False)

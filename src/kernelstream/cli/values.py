@@ -30,7 +30,7 @@ class _Lightly(_Base):
             if "process_value" not in vars(one):
                 hint = hints.get(one.name)
                 hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-                one.process_value = functools.partial(_value, one, one.process_value, hint in _WORDS)
+                one.process_value = functools.partial(_value, one, one.process_value, hint in _WORDS)  # type: ignore[method-assign]
         return parameters
 
 

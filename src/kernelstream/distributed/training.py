@@ -53,8 +53,8 @@ def train(
     source : a path or pattern, a `Source`, a list of these, or a Ray Dataset
     learner : a `Learner`, which stays as it is, or what to make one of
     workers : how many; as many as the cluster has cores
-    every : rows that a worker learns between two synchronisations; where nobody says, one worker learns 4,096 rows, then
-        each a third of what is known, up to 131,072
+    every : rows that a worker learns between two synchronisations; where nobody says, one worker learns 4,096 rows,
+        then each a third of what is known, up to 131,072
     apart : synchronise only when a model has moved by more than this in the kernel's space, which is looked at after
         `every` rows (dynamic averaging)
     metrics : what to measure (`default_metrics` of the task); the last one is the headline

@@ -1,7 +1,7 @@
 """The price of a result: the metric against learning time, one labelled point a learner."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from . import words
-from .plots import WIDE, Ink, as_svg, line_style, metric_scale, seconds_axis, styled
+from .plots import WIDE, Ink, as_svg, fit, line_style, metric_scale, seconds_axis, styled
 from .runs import Run
 
 _SMALLEST, _LARGEST = 36.0, 260.0  # areas of markers, in points squared
@@ -30,7 +30,7 @@ def scatter_svg(group: Sequence[Run], ink: Ink, size: tuple[float, float] = WIDE
     sizes = np.array([run.over(lambda trace: float(trace.last.size)).mean for run in group])
     areas = _areas(sizes)
     with styled(ink):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size)
         panel = figure.subplots()
         for run, x_i, y_i, area, known in zip(group, x, y, areas, sizes > 0, strict=True):
             colour = line_style(run.position, ink)["color"]
@@ -45,7 +45,7 @@ def scatter_svg(group: Sequence[Run], ink: Ink, size: tuple[float, float] = WIDE
         panel.set_ylabel(words.metric_name(name) + (" (log)" if logarithmic else ""))
         panel.grid(color=ink.faint, linewidth=0.7)
         panel.set_axisbelow(True)
-        settle(figure)
+        fit(figure)
         label_points(panel, [run.label for run in group], list(zip(x, y, strict=True)), areas, ink)
         return as_svg(figure)
 
@@ -67,7 +67,12 @@ def settle(figure: Figure) -> None:
 
 
 def label_points(
-    panel: Any, labels: Sequence[str], points: Sequence[tuple[float, float]], areas: np.ndarray, ink: Ink
+    panel: Any,
+    labels: Sequence[str],
+    points: Sequence[tuple[float, float]],
+    areas: np.ndarray,
+    ink: Ink,
+    fontsize: float = 9,
 ) -> None:
     """Write each label at the nearest place beside its marker where it covers no marker and no other label.
 
@@ -82,12 +87,12 @@ def label_points(
     for label, (x, y), radius, point in zip(labels, centres, radii, points, strict=True):
         if not np.isfinite(point).all():
             continue
-        text = panel.annotate(label, point, fontsize=9, color=ink.text, annotation_clip=False, zorder=4)
+        text = panel.annotate(label, point, fontsize=fontsize, color=ink.text, annotation_clip=False, zorder=4)
         extent = text.get_window_extent(renderer)
-        boxes = list(_places(x, y, radius + _GAP * unit, extent.width, extent.height))
-        inside = [box for box in boxes if frame.containsx(box.x0) and frame.containsx(box.x1)]
-        inside = [box for box in inside if frame.containsy(box.y0) and frame.containsy(box.y1)]
-        box = min(inside or boxes, key=lambda box: sum(_overlap(box, other) for other in taken))
+        boxes = _places(x, y, radius + _GAP * unit, extent.width, extent.height)
+        inside = (boxes[:, :2] >= frame.min).all(axis=1) & (boxes[:, 2:] <= frame.max).all(axis=1)
+        boxes = boxes[inside] if inside.any() else boxes
+        box = Bbox.from_extents(*boxes[np.argmin(_overlap(boxes, np.array([one.extents for one in taken])))])
         taken.append(box.padded(_GAP * unit))
         text.remove()
         far = math.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) > radius + 2 * _GAP * unit
@@ -96,7 +101,7 @@ def label_points(
             point,
             xytext=((box.x0 - x) / unit, (box.y0 - y) / unit),
             textcoords="offset points",
-            fontsize=9,
+            fontsize=fontsize,
             color=ink.text,
             arrowprops={
                 "arrowstyle": "-",
@@ -113,17 +118,24 @@ def label_points(
         )
 
 
-def _places(x: float, y: float, reach: float, width: float, height: float) -> Iterator[Bbox]:
-    """Boxes of a label around a point: right, left, above and below, then in wider and wider rings."""
-    for ring in range(7):
-        for turn in (0, 12, 6, 18, 2, 22, 10, 14, 4, 20, 8, 16, 1, 23, 11, 13, 3, 21, 9, 15, 5, 19, 7, 17):
-            across, up = math.cos(turn * math.pi / 12), math.sin(turn * math.pi / 12)
-            distance = reach + 0.9 * ring * height
-            # The point of the box that is nearest to the marker lies on the ring.
-            left = x + distance * across - width * (1 - across) / 2
-            bottom = y + distance * up - height * (1 - up) / 2
-            yield Bbox.from_bounds(left, bottom, width, height)
+_RINGS = 9
+_TURNS = (0, 12, 6, 18, 2, 22, 10, 14, 4, 20, 8, 16, 1, 23, 11, 13, 3, 21, 9, 15, 5, 19, 7, 17)
 
 
-def _overlap(a: Bbox, b: Bbox) -> float:
-    return max(0.0, min(a.x1, b.x1) - max(a.x0, b.x0)) * max(0.0, min(a.y1, b.y1) - max(a.y0, b.y0))
+def _places(x: float, y: float, reach: float, width: float, height: float) -> np.ndarray:
+    """Boxes of a label around a point, as their left, lower, right and upper edges: right, left, above and below, then
+    in wider and wider rings.
+    """
+    ring, turn = (grid.ravel() for grid in np.meshgrid(np.arange(_RINGS), _TURNS, indexing="ij"))
+    across, up = np.cos(turn * math.pi / 12), np.sin(turn * math.pi / 12)
+    distance = reach + 0.9 * ring * height
+    # The point of the box that is nearest to the marker lies on the ring.
+    left = x + distance * across - width * (1 - across) / 2
+    bottom = y + distance * up - height * (1 - up) / 2
+    return np.stack([left, bottom, left + width, bottom + height], axis=1)
+
+
+def _overlap(boxes: np.ndarray, taken: np.ndarray) -> np.ndarray:
+    """The area of each box that is taken."""
+    low, high = np.maximum(boxes[:, None, :2], taken[:, :2]), np.minimum(boxes[:, None, 2:], taken[:, 2:])
+    return np.maximum(high - low, 0.0).prod(axis=2).sum(axis=1)
