@@ -100,6 +100,7 @@ LONG = (
 # What it tries with one learner of each kind only; the laws are tried with all, those of auto's cuts, files and threads
 # by test_auto.
 SAMPLED = (
+    "test_class_weights.py::test_an_error_that_costs_more_is_made_less_often*",
     "test_estimators.py::test_a_name_alone_gives_a_good_model*",
     "test_coordinator.py::test_every_learner_that_merges_is_trained*",
     "test_estimators.py::test_chunking_has_no_effect*",

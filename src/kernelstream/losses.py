@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .numerics.compile import Pointer, call_for_value, inlined
+from .numerics.compile import Pointer, call_for_effect, call_for_value, inlined
 from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
 from .parameters import Parameters, at_least, did_you_mean, one_of, positive, share
 from .tasks import BINARY, MULTICLASS, REGRESSION
@@ -344,6 +344,20 @@ def _slope(form, formula, constants, derivative, target, scores, g):
 
 
 _SLOPE = Pointer(_slope, "iiwwdrr", value=True)
+_slope_of_one = inlined(_slope)
+
+
+def _slopes(form, formula, constants, derivative, target, said, g, values):
+    for i in range(said.shape[0]):
+        values[i] = _slope_of_one(form, formula, constants, derivative, target, said[i], g[i])
+
+
+_SLOPES = Pointer(_slopes, "iiwwdmmw", value=False)
+
+
+def address_of_slopes(dtype: Any) -> int:
+    """What the record of a learner keeps that calls `slopes`."""
+    return _SLOPES.address(dtype)
 
 
 @inlined
@@ -353,6 +367,14 @@ def slope(loss, target, scores, g):
     `target` is +-1 (binary), a class index (multiclass) or the value (regression).
     """
     return call_for_value(loss.slope, loss.form, loss.formula, loss.constants, loss.derivative, target, scores, g)
+
+
+@inlined
+def slopes(loss, address, target, said, g, values):
+    """`slope` for each row of `said`, into the rows of `g`; the losses into `values`. One call, of which those of a few
+    outputs each would take longer than what they compute.
+    """
+    call_for_effect(address, loss.form, loss.formula, loss.constants, loss.derivative, target, said, g, values)
 
 
 @inlined

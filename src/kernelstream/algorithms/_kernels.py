@@ -12,11 +12,12 @@ import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common
 from ..kernels import SHIFT_INVARIANT, Kernel, Need, as_kernel
+from ..losses import slopes
 from ..numerics import rng
-from ..numerics.compile import inlined
-from ..numerics.expansion import dot
+from ..numerics.budgets import largest_size
+from ..numerics.compile import inlined, reduction
 from ..numerics.lifts import Fourier
-from ..numerics.rows import Sample
+from ..numerics.rows import MOST_DOUBLE, MOST_SINGLE, Sample
 from ..parameters import positive, whole
 from ._features import FeatureAlgorithm
 
@@ -133,6 +134,42 @@ class KernelsOnFeatures(ManyKernels, FeatureAlgorithm):
         return np.tile(np.repeat(w, self.n_components), 2)
 
 
+@reduction
+def two_dots(a, b, c, e):
+    """a'b + c'e."""
+    total = a.dtype.type(0)
+    for j in range(a.shape[0]):
+        total += a[j] * b[j] + c[j] * e[j]
+    return total
+
+
+@reduction
+def four_dots(weights, k, a, b, D, z):
+    """What `two_dots` gives for output k of four weights, of the stretches of length D from a and from b on."""
+    c, e = a + D, b + D
+    a0, a1, a2, a3 = weights[0, k, a:c], weights[1, k, a:c], weights[2, k, a:c], weights[3, k, a:c]
+    b0, b1, b2, b3 = weights[0, k, b:e], weights[1, k, b:e], weights[2, k, b:e], weights[3, k, b:e]
+    x, y = z[a:c], z[b:e]
+    s = t = u = v = z.dtype.type(0)
+    for j in range(D):
+        s += a0[j] * x[j] + b0[j] * y[j]
+        t += a1[j] * x[j] + b1[j] * y[j]
+        u += a2[j] * x[j] + b2[j] * y[j]
+        v += a3[j] * x[j] + b3[j] * y[j]
+    return s, t, u, v
+
+
+@inlined
+def evaluate_four(weights, z, said):
+    """`evaluate_blocks` for four weights."""
+    P, half = said.shape[1], z.shape[0] // 2
+    D = half // P
+    for k in range(said.shape[2]):
+        for p in range(P):
+            four = four_dots(weights, k, p * D, half + p * D, D, z)
+            said[0, p, k], said[1, p, k], said[2, p, k], said[3, p, k] = four
+
+
 @inlined
 def evaluate_blocks(weights, z, said):
     """said[p] = W_p'z_p for every kernel."""
@@ -141,7 +178,7 @@ def evaluate_blocks(weights, z, said):
     for k in range(said.shape[1]):
         for p in range(P):
             a, b = p * D, half + p * D
-            said[p, k] = dot(weights[k, a : a + D], z[a : a + D]) + dot(weights[k, b : b + D], z[b : b + D])
+            said[p, k] = two_dots(weights[k, a : a + D], z[a : a + D], weights[k, b : b + D], z[b : b + D])
 
 
 @inlined
@@ -152,7 +189,18 @@ def descend_block(weights, step, g, z, p, P):
     for k in range(g.shape[0]):
         if g[k] != 0:
             c = weights.dtype.type(step * g[k])
-            for a in (p * D, half + p * D):
-                w, own = weights[k, a : a + D], z[a : a + D]
-                for j in range(D):
-                    w[j] -= c * own[j]
+            a, b = p * D, half + p * D
+            first, second, sines, cosines = weights[k, a : a + D], weights[k, b : b + D], z[a : a + D], z[b : b + D]
+            for j in range(D):
+                first[j] -= c * sines[j]
+                second[j] -= c * cosines[j]
+
+
+@inlined
+def find_slopes(loss, address, target, said, length, g, losses):
+    """The loss of each row of `said`, and its slope; return whether all are finite and no step of this length along
+    them is too long.
+    """
+    slopes(loss, address, target, said, g, losses)
+    longest, most = np.float64(largest_size(g.reshape(g.size), g.size)), MOST_SINGLE if g.itemsize == 4 else MOST_DOUBLE
+    return np.isfinite(largest_size(losses, losses.shape[0])) and length * longest <= most

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..engine import Shape, evaluate, step
 from ..engine.state import Limits
-from ..losses import slope, too_long
+from ..losses import address_of_slopes, slope
 from ..numerics.combining import METHODS, Weighed, find_weights, learn_losses, mean_said, merged
 from ..numerics.linear import shrink
 from ..parameters import positive
@@ -30,7 +30,7 @@ from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, moves
 from ._features import FeatureState, lifted_first
-from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks
+from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks, find_slopes
 
 
 @lifted_first
@@ -39,6 +39,7 @@ class RakerRecord(NamedTuple):
     descent: DescentRecord
     square: float  # 1 / ||z_p||^2
     hedge: float  # what losses are multiplied by before they weigh
+    slopes: int  # address
 
 
 class RakerState(NamedTuple):
@@ -68,7 +69,8 @@ class Raker(Descent, KernelsOnFeatures):
 
     def lower(self, task: str, dtype: Any) -> RakerRecord:
         rate = 1.0 if isinstance(self.hedge, str) else float(self.hedge)
-        return RakerRecord(self.lift.record(dtype), self.descent(task, dtype), 1.0 / self.n_components, rate)
+        lift, descent, slopes = self.lift.record(dtype), self.descent(task, dtype), address_of_slopes(dtype)
+        return RakerRecord(lift, descent, 1.0 / self.n_components, rate, slopes)
 
     def init(self, shape: Shape) -> RakerState:
         P = len(self.kernels)
@@ -108,10 +110,8 @@ def _(record, state, scratch, x, target, weight, scores):
     said, slopes, losses, descent = scratch.said, scratch.slopes, scratch.losses, record.descent
     P, eta = said.shape[0], step_size(descent.schedule, state.t[()] + 1)
     loss = slope(descent.loss, target, scores, scratch.common.slope)
-    for p in range(P):
-        losses[p] = slope(descent.loss, target, said[p], slopes[p])
-        if not np.isfinite(losses[p]) or too_long(slopes[p], eta * weight):
-            return np.nan
+    if not find_slopes(descent.loss, record.slopes, target, said, eta * weight, slopes, losses):
+        return np.nan
     state.t[()] += 1
     if descent.regularization > 0.0:
         shrink(state.weights, 1.0 - eta * descent.regularization)

@@ -73,7 +73,7 @@ def _largest_size_double(values, n):
     return np.int64(top).view(np.float64)
 
 
-# The largest |value| of the first n. Requires: no NaN.
+# The largest |value| of the first n; no number where one is none.
 largest_size = by_precision(_largest_size_single, _largest_size_double)
 
 

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compile import by_record, inlined
+from .compile import by_record, compiled, inlined
+from .elementary import exp
 from .stack import learn_stack, stack_prior, stack_weights
 
 LEAST_SQUARES = "least-squares"
@@ -131,6 +132,22 @@ def normalise(w):
         w[i] /= total
 
 
+@compiled
+def exponentials(values):
+    """values = exp(values), in vector instructions."""
+    for i in range(values.shape[0]):
+        values[i] = exp(values[i])
+
+
+@inlined
+def divide_by_sum(w):
+    total = 0.0
+    for i in range(w.shape[0]):
+        total += w[i]
+    for i in range(w.shape[0]):
+        w[i] /= total
+
+
 @inlined
 def mean_loss(w, losses):
     h = 0.0
@@ -184,31 +201,56 @@ def least(a):
 
 
 @inlined
-def hedged_weights(L, gap, w):
-    """w = the parts' weights, of what they lost so far and AdaHedge's gap."""
+def hedged_exponents(L, gap, w):
+    """ln w but for a constant, none above 0, of what the parts lost so far and AdaHedge's gap."""
     M, low = w.shape[0], least(L)
     eta = math.log(M) / max(gap, 1e-290)
     for i in range(M):
         w[i] = -min(eta * (L[i] - low), 1e300)
+
+
+@inlined
+def hedged_weights(L, gap, w):
+    """w = the parts' weights, of what they lost so far and AdaHedge's gap."""
+    hedged_exponents(L, gap, w)
     normalise(w)
 
 
 @inlined
-def hedged_gap(L, gap, w, losses):
-    """Add the losses to L; return AdaHedge's gap with them. One part alone is weighed against none."""
-    M, before, low = w.shape[0], least(L), least(losses)
+def mix_exponents(gap, losses, out):
+    """-eta (l_i - min l), of AdaHedge's gap."""
+    M, low = losses.shape[0], least(losses)
+    eta = math.log(M) / gap if gap > 1e-290 else 0.0
+    for i in range(M):
+        out[i] = -eta * (losses[i] - low)
+
+
+@inlined
+def gap_with(L, gap, w, losses, mixed):
+    """Add the losses to L; return AdaHedge's gap with them. One part alone is weighed against none.
+
+    mixed: sum_i w_i exp(-eta (l_i - min l)).
+    """
+    M, before = w.shape[0], least(L)
+    for i in range(M):
+        L[i] += losses[i]
     if gap > 1e-290:
-        eta, mixed = math.log(M) / gap, 0.0
-        for i in range(M):
-            mixed += w[i] * math.exp(-eta * (losses[i] - low))
-        mix = low - math.log(mixed) / eta
-        for i in range(M):
-            L[i] += losses[i]
+        eta = math.log(M) / gap
+        mix = least(losses) - math.log(mixed) / eta
     else:
-        for i in range(M):
-            L[i] += losses[i]
         mix = least(L) - before
     return gap + max(mean_loss(w, losses) - mix, 0.0) if M > 1 else 0.0
+
+
+@inlined
+def hedged_gap(L, gap, w, losses):
+    """`gap_with`, with what it needs."""
+    mixed, low = 0.0, least(losses)
+    if gap > 1e-290:
+        eta = math.log(w.shape[0]) / gap
+        for i in range(w.shape[0]):
+            mixed += w[i] * math.exp(-eta * (losses[i] - low))
+    return gap_with(L, gap, w, losses, mixed)
 
 
 @find_weights.register(Hedged)
