@@ -313,3 +313,21 @@ def test_a_class_is_shown_only_after_it_came():
     assert np.array_equal(scores[:40, 1] - scores[:40, 0], alone.learn(X[:40], labels[:40])[:, 0])
     assert set(learner.task.decode(scores[:41])) <= {0, 1}
     assert learner.losses.shape == (60,)
+
+
+@pytest.mark.parametrize("name", ["budget-perceptron", "rbp", "forgetron", "projectron", "bsgd-m"])
+def test_a_step_too_short_for_a_number_is_resumed_too(name, tmp_path):
+    """A row that weighs next to nothing moves a float32 by 0: its point is there, and has no length."""
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(60, 3)), np.sign(rng.normal(size=60)), np.where(np.arange(60) % 2, 1e-300, 1.0)
+    learner = Learner(make(name, budget=8), Binary([-1, 1]))
+    learner.learn(X[:30], y[:30], sample_weight=weights[:30])
+    learner.save(tmp_path / "m.ks")
+    resumed = Learner.load(tmp_path / "m.ks")
+    for one in (learner, resumed):
+        one.learn(X[30:], y[30:], sample_weight=weights[30:])
+    scores = learner.scores(X)
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(resumed.scores(X), scores)
+    with learner.reading() as (_, state):
+        assert all(np.isfinite(leaf).all() for leaf in leaves(state).values() if leaf.dtype.kind == "f")

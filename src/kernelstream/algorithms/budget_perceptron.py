@@ -103,7 +103,7 @@ def begin(state, n, scores, own):
     for k in range(scores.shape[0]):
         state.at_points[k, n] = scores[k]
         state.inner[n] += f.coef[k, n] * state.at_points[k, n]
-    state.inverse[n], state.itself[n] = 1.0 / size, size * own
+    state.inverse[n], state.itself[n] = 1.0 / size if size > 0.0 else 1.0, size * own
 
 
 @step.register(BudgetPerceptronRecord)
