@@ -47,7 +47,13 @@ class Walk:
     def step(self, name: str, walk: Callable[[], object]) -> None:
         start, before = time.perf_counter(), spent()
         walk()
-        print(f"| {name} | {time.perf_counter() - start:.1f} s | {spent() - before:.1f} s |", flush=True)
+        clock, processor = time.perf_counter() - start, spent() - before
+        # What a service takes that still runs is not known.
+        print(f"| {name} | {_seconds(clock)} | {_seconds(processor) if processor else '-'} |", flush=True)
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.1f} s" if number >= 0.1 else "< 0.1 s"
 
 
 def write_rows(path: Path, n: int, seed: int, *, labels: bool) -> None:
