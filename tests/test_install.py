@@ -110,7 +110,7 @@ def test_the_command_alone_says_what_brings_it(alone, tmp_path):
         assert done.returncode == 1
         assert done.stderr == (
             "kernelstream: The command line needs typer, which is not installed: pip install 'kernelstream[cli]' "
-            "brings it.\n"
+            "brings it (in a clone: pip install '.[cli]').\n"
         )
 
 

@@ -31,7 +31,7 @@ class MissingExtra(ImportError):
         extra, what = EXTRAS[package]
         super().__init__(
             f"{what} need{'s' if what.startswith('The') else ''} {package}, which is not installed: "
-            f"pip install 'kernelstream[{extra}]' brings it.",
+            f"pip install 'kernelstream[{extra}]' brings it (in a clone: pip install '.[{extra}]').",
             name=package,
         )
 
