@@ -40,7 +40,7 @@ from ..numerics.elementary import sincos
 from ..numerics.expansion import dot
 from ..numerics.gradual import Gradual, n_steps, nothing_begun, take_step
 from ..numerics.link import chances, first_link, learn_link
-from ..numerics.memory import one_blas_thread
+from ..numerics.memory import one_blas_thread, zeros
 from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_parts, n_parts, no_parts, say
 from ..numerics.parts import squash as squashed
 from ..numerics.pending import without
@@ -77,7 +77,7 @@ from ..numerics.stack import learn_stack, stack_weights
 from ..numerics.stepwise import all_steps
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._anew import SEVERAL, TWO, VALUES, learned_anew
+from ._anew import SEVERAL, TWO, VALUES, has_few_rows, learned_anew, ridge_weights
 
 if TYPE_CHECKING:
     from ..engine.ahead import Ahead
@@ -229,8 +229,8 @@ class Auto(Algorithm):
         boxes = (size.boxes, self.n_places(K)) if built >= FIRST_BOXES else (0, 1)
         return AutoState(
             columns=no_columns(d),
-            map=np.zeros((d, D // 2), dtype),
-            weights=np.zeros((heads, D), dtype),
+            map=zeros((d, D // 2), dtype),
+            weights=zeros((heads, D), dtype),
             ridge=np.ones(()),
             recent=no_recent(d, size.recent, K, dtype, PIECE),
             parts=no_parts(N_GIVEN, D, K, dtype, cells),
@@ -382,7 +382,7 @@ class Auto(Algorithm):
             boxes = boxing.fewer_places(boxes, min(boxes.rows.shape[1], self.n_places(K)))
         boxes = boxes._replace(cells=longer(boxes.cells, 2, K))
         kept = state.kept._replace(rest=longer(state.kept.rest, 1, K, -1.0))
-        sums, weights = for_outputs(state.sums, K), longer(state.weights, 0, K)
+        sums, weights = for_outputs(with_waiting(copied(state.sums)), K), longer(state.weights, 0, K)
         b = np.concatenate([recent.b, np.repeat(-recent.total[:, None], K - known, axis=1)], axis=1)
         waiting_y = np.hstack([recent.waiting_y, np.repeat(-np.abs(recent.waiting_y[:, :1]), K - known, axis=1)])
         recent = recent._replace(b=b, waiting_y=waiting_y, weights=longer(recent.weights, 1, K))
@@ -483,7 +483,7 @@ class Auto(Algorithm):
             anew = ahead.result(lambda: learned_anew(self, record, state, N, last))
             all_steps(anew.learn(state.kept, N, t))
             return self.after(anew.state(state)._replace(due=np.array([t, NEVER, t])))
-        if t % PIECE == 0 or t > last:
+        if t % PIECE == 0 or (t > last and not has_few_rows(state)):
             with_waiting(sums)
         if t == N:
             ahead.begin(learned_anew(self, record, state, N, last))
@@ -491,7 +491,7 @@ class Auto(Algorithm):
         elif t < last:
             ahead.go_on(-(-STEPS * SHARE // (last - N)))
         elif t >= due[0]:
-            state.weights[...] = solution(sums, float(state.ridge), state.weights.dtype.type)
+            state.weights[...] = ridge_weights(record, state)
             due[0] = t
         due[:] = self.next_due(t, due)
         return state
@@ -591,13 +591,13 @@ def begun_anew(state: AutoState) -> AutoState:
 def nothing_to_do(length: int, heads: int, dtype: Any, *, over: bool) -> Beside:
     """over: all is settled; before, there is no room for anything."""
     room, D = (PIECE, length) if over else (0, 0)
-    handed = np.zeros((room, D), dtype), np.zeros((room, heads), dtype)
+    handed = zeros((room, D), dtype), np.zeros((room, heads), dtype)
     return Beside(handed[0], handed[1], nothing_begun(D, heads), np.array(IDLE), np.array([0, IDLE]))
 
 
 def no_rows(room: int, width: int, n_outputs: int, dtype: Any) -> Kept:
     targets, weights, errors = np.zeros((3, room))
-    return Kept(np.zeros((room, width), dtype), targets, weights, errors, np.zeros((room, n_outputs), dtype))
+    return Kept(zeros((room, width), dtype), targets, weights, errors, np.zeros((room, n_outputs), dtype))
 
 
 def require_one_map(state: AutoState, other: AutoState) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .cells import fewer_cells, first_word, next_word
 from .compile import compiled, inlined
+from .memory import zeros
 
 COLUMNS = 12, 8, 4, 2  # of a table's boxes, in a quarter of the tables each
 BINS = 4, 6, 8, 16  # that a column is cut into there
@@ -45,7 +46,7 @@ class Finding(NamedTuple):
 def no_boxes(width: int, n_outputs: int, dtype: Any, tables: int, places: int) -> Boxes:
     """Before any row."""
     drawn = np.full((COLUMNS[0], tables), -1, np.int32), np.zeros((COLUMNS[0], tables), np.int32)
-    cells = np.zeros((tables, places, n_outputs), dtype), np.zeros((tables, places), np.uint16)
+    cells = zeros((tables, places, n_outputs), dtype), zeros((tables, places), np.uint16)
     return Boxes(np.zeros((width, EDGES), dtype), *drawn, *cells)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from .cells import add_to_cells, find_cells, sum_cells
 from .compile import compiled, inlined
 from .expansion import dot
+from .memory import zeros
 from .stack import stack_prior
 
 LMS, HINGE, AVERAGES = (0.3, 1.0), (1.0, 10.0), (0.5, 0.9)
@@ -57,8 +58,8 @@ def n_parts(n_given: int) -> int:
 def no_parts(n_given: int, length: int, n_outputs: int, dtype: Any, cells: tuple[int, int]) -> Parts:
     """Before any row; `cells` are how many tables of how many there are."""
     K = n_outputs
-    fast = np.zeros((len(LMS), K, length), dtype), np.zeros((len(HINGE), K, length), dtype)
-    return Parts(*fast, np.zeros((len(AVERAGES), K)), np.zeros((*cells, K), dtype), *stack_prior(n_parts(n_given)))
+    fast = zeros((len(LMS), K, length), dtype), zeros((len(HINGE), K, length), dtype)
+    return Parts(*fast, np.zeros((len(AVERAGES), K)), zeros((*cells, K), dtype), *stack_prior(n_parts(n_given)))
 
 
 @inlined

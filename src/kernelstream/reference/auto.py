@@ -167,7 +167,7 @@ class Model:
         self.U = stretched(self.metric, self.width, self.omega(d, self.D // 2), self.d)
         self.Z = self.lift(V)
         self.solve()
-        plain = directions(d, L // 2, self.seed + 1)
+        plain = directions(d, L // 2, self.seed + 1).copy()
         if N >= 64:
             n = N - N // 4
             low, high = np.quantile(X[:n], 0.01, axis=0), np.quantile(X[:n], 0.99, axis=0)
