@@ -10,7 +10,7 @@ from ..engine import Shape
 from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
-from ..numerics.parts import Given, learn_again
+from ..numerics.parts import learn_again
 from ..numerics.second_order import add_rows, least_squares, solution
 from ..numerics.settling import (
     FIRST_METRIC,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .auto import Auto, AutoRecord, AutoState, Kept
 
 BLOCK = 512  # rows that are learned together
+N_GIVEN = 1 + len(forgetting.RATES)  # parts of the stack whose weights are least squares
 REFIT = 256  # newest rows that the fast parts learn; after the last settling all of them
 VALUES, TWO, SEVERAL = range(3)  # what is learned: numbers, or one of so many classes
 TRENDS = 64  # rows from which on it can be told whether a column has a trend
@@ -122,8 +123,8 @@ class Anew:
             boxing.learn_rows_anew(new.boxes, self.boxing, kept.x[some], left, share, codes, error)
         n = stop - max(first, self.refit)
         if n > 0:
-            given, rows = Given(new.weights, new.recent.weights), (Z[-n:], plain[-n:], projected[-n:])
-            learn_again(self.record.steps, given, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
+            steps, rows = self.record.steps, (Z[-n:], projected[-n:])
+            learn_again(steps, N_GIVEN, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
 
     def state(self, old: "AutoState") -> "AutoState":
         """It, after the same rows as the old one."""

@@ -34,7 +34,8 @@ FIRST, FIRST_SEARCH, FIRST_BOXES, FIRST_METRIC, LAST = 2, 16, 64, 256, 8192
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
-ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
+ONE_KIND, WORSE = 2048, 1.005  # from which row on a kind of metric that is so much worse is given up
+NEAR = 1.01  # where one way is no worse than this, the best width lies between, and the other way is not tried
 
 
 class Size(NamedTuple):
@@ -221,16 +222,17 @@ class Search:
 
     def widened(self, best: Fit, factor: float) -> Stepwise[Fit]:
         """Narrower or wider for as long as it helps."""
-        first = best.width
+        first, tried = best.width, math.inf
         for by in (factor, 1.0 / factor):
             width = first * by
             while WIDTHS[0] < width < WIDTHS[1]:
                 yield
                 new = self.fit(best.metric, width)
+                tried = new.loss
                 if new.loss >= best.loss:
                     break
                 best, width = new, width * by
-            if best.width != first:
+            if best.width != first or tried < NEAR * best.loss:
                 break
         return best
 
@@ -326,7 +328,8 @@ def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: fl
         begun[FULL], widths = np.diag(metrics.diagonal), np.repeat(widths[:1], 2)
     found = {}
     for kind in begun:
-        if widths[kind] > 0:
+        # The other kind is looked at for the searches to come, of which there are none after the last one.
+        if widths[kind] > 0 and (N < LAST or kind == metrics.best):
             yield
             found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]), known=N > FIRST_METRIC)
     best = min(found, key=lambda kind: found[kind].loss)
