@@ -1,5 +1,8 @@
 """Products and solutions in place equal NumPy's, and leave Python's lock to others."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -59,3 +62,30 @@ def test_other_threads_go_on_meanwhile():
         time.sleep(1e-3)
         turns += 1
     assert turns > 20
+
+
+LOADED_INSIDE = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from kernelstream.numerics.blas import add_products
+from kernelstream.numerics.memory import one_blas_thread
+
+def threads():
+    return {one["filepath"]: one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+before = threads()
+with one_blas_thread():
+    assert set(threads().values()) == {1}
+    add_products(np.zeros((4, 4)), np.ones((2, 4)))  # loads SciPy's
+    assert set(threads().values()) == {1}, threads()
+after = threads()
+assert all(after[path] == n for path, n in before.items())
+with one_blas_thread():
+    assert set(threads().values()) == {1}
+assert threads() == after
+"""
+
+
+def test_a_blas_that_is_loaded_later_has_one_thread_too():
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    subprocess.run([sys.executable, "-c", LOADED_INSIDE], env=free, check=True)

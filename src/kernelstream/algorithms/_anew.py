@@ -10,8 +10,8 @@ from ..engine import Shape
 from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
-from ..numerics.parts import Given, learn_again
-from ..numerics.second_order import add_rows, solution
+from ..numerics.parts import learn_again
+from ..numerics.second_order import add_rows, least_squares, solution
 from ..numerics.settling import (
     FIRST_METRIC,
     FIRST_SEARCH,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .auto import Auto, AutoRecord, AutoState, Kept
 
 BLOCK = 512  # rows that are learned together
+N_GIVEN = 1 + len(forgetting.RATES)  # parts of the stack whose weights are least squares
 REFIT = 256  # newest rows that the fast parts learn; after the last settling all of them
 VALUES, TWO, SEVERAL = range(3)  # what is learned: numbers, or one of so many classes
 TRENDS = 64  # rows from which on it can be told whether a column has a trend
@@ -88,7 +89,7 @@ class Anew:
         self.new = new = spec.empty(Shape(d, K, seed, dtype), N)
         n_varying = int((self.columns.scale > 0).sum())
         U = stretched(metrics.metric, metrics.width, spec.omega(d, new.map.shape[1], seed), n_varying)
-        P = directions(d, new.recent.map.shape[1], seed + 1)
+        P = directions(d, new.recent.map.shape[1], seed + 1).copy()
         if N >= TRENDS:
             P[trending(self.columns, X)] = 0.0
         new.map[...] = U
@@ -110,10 +111,7 @@ class Anew:
         new, some, dtype, task = self.new, slice(first, stop), self.new.map.dtype, self.record.task
         V = standardised(self.columns, kept.x[some].astype(np.float64), dtype)
         Y, share = outputs_of(task, kept.targets[some], self.scale, len(new.mean)), kept.weights[some]
-        heads = np.zeros((stop - first, len(new.weights)), dtype)
-        heads[:, : len(new.mean)] = Y
-        if task == VALUES:
-            heads[:, 1] = kept.errors[some] / self.scale[1]
+        heads = heads_of(task, Y, kept.errors[some] / self.scale[1], len(new.weights)).astype(dtype)
         projected = V @ new.map
         Z, plain, root = lifted(projected), lifted(V @ new.recent.map), np.sqrt(share).astype(dtype)[:, None]
         add_rows(new.sums, root * Z, root * heads)
@@ -125,19 +123,18 @@ class Anew:
             boxing.learn_rows_anew(new.boxes, self.boxing, kept.x[some], left, share, codes, error)
         n = stop - max(first, self.refit)
         if n > 0:
-            given, rows = Given(new.weights, new.recent.weights), (Z[-n:], plain[-n:], projected[-n:])
-            learn_again(self.record.steps, given, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
+            steps, rows = self.record.steps, (Z[-n:], projected[-n:])
+            learn_again(steps, N_GIVEN, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
 
     def state(self, old: "AutoState") -> "AutoState":
         """It, after the same rows as the old one."""
-        new, t, metrics, dtype = self.new, int(old.t), self.metrics, self.new.map.dtype
-        new.weights[...] = solution(new.sums, float(metrics.ridge), dtype.type)
+        new, t, metrics = self.new, int(old.t), self.metrics
         for i in range(len(forgetting.RATES)):
             forgetting.solve(new.recent, i)
         for mine, theirs in zip(new.kept, old.kept, strict=True):
             mine[: min(t, len(mine))] = theirs[: min(t, len(mine))]
         scale = np.array([*self.scale, *old.scale[2:]])
-        return new._replace(
+        state = new._replace(
             columns=self.columns,
             ridge=metrics.ridge.copy(),
             parts=new.parts._replace(**{name: getattr(old.parts, name) for name in ("averages", "A", "b")}),
@@ -150,6 +147,27 @@ class Anew:
             metrics=metrics,
             shown=old.shown,
         )
+        state.weights[...] = ridge_weights(self.record, state)
+        return state
+
+
+def has_few_rows(state: "AutoState") -> bool:
+    """Whether least squares is faster solved from the rows so far, which are lifted anew, than from their sums."""
+    return 2 * int(state.t) <= state.weights.shape[1]
+
+
+def ridge_weights(record: "AutoRecord", state: "AutoState") -> np.ndarray:
+    """The ridge's solution while rows are kept. Requires: no row waits, or they are few."""
+    t, kept, ridge, dtype = int(state.t), state.kept, float(state.ridge), state.map.dtype
+    if not has_few_rows(state):
+        return solution(state.sums, ridge, dtype.type)
+    center, unit = state.scale[:2]
+    Z = lifted(standardised(state.columns, kept.x[:t].astype(np.float64), dtype) @ state.map)
+    Y = outputs_of(record.task, kept.targets[:t], (center, unit), len(state.mean))
+    root = np.sqrt(kept.weights[:t])[:, None]
+    Y = root * heads_of(record.task, Y, kept.errors[:t] / unit, len(state.weights))
+    (weights,) = least_squares(root.astype(dtype) * Z, Y.astype(dtype), (ridge,))
+    return weights
 
 
 def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
@@ -165,6 +183,15 @@ def scale_of(task: int, targets: np.ndarray, weights: np.ndarray) -> tuple[float
         return 0.0, 1.0
     center = np.average(targets, weights=weights)
     return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + 1e-12
+
+
+def heads_of(task: int, Y: np.ndarray, errors: np.ndarray, n: int) -> np.ndarray:
+    """(rows, n): what each head of the ridge is to say, the outputs and, of a regression, the size of its errors."""
+    heads = np.zeros((len(Y), n))
+    heads[:, : Y.shape[1]] = Y
+    if task == VALUES:
+        heads[:, 1] = errors
+    return heads
 
 
 def outputs_of(task: int, targets: np.ndarray, scale: tuple[float, float], K: int) -> Any:

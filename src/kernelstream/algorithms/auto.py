@@ -37,14 +37,25 @@ from ..numerics.boxes import Boxes, find_boxes, learn_boxes, no_boxes, sum_boxes
 from ..numerics.cells import Finding, draw_tables, fewer_cells, find_cells, finding, inverse_steps, room_in
 from ..numerics.compile import Pointer, call_for_effect, inlined
 from ..numerics.elementary import sincos
-from ..numerics.expansion import dot
 from ..numerics.gradual import Gradual, n_steps, nothing_begun, take_step
 from ..numerics.link import chances, first_link, learn_link
-from ..numerics.memory import one_blas_thread
-from ..numerics.parts import AVERAGES, HINGE, LMS, Given, Parts, Steps, Tables, learn_parts, n_parts, no_parts, say
-from ..numerics.parts import squash as squashed
+from ..numerics.memory import one_blas_thread, zeros
+from ..numerics.parts import (
+    AVERAGES,
+    HINGE,
+    LMS,
+    Parts,
+    Steps,
+    Tables,
+    clipped,
+    learn_parts,
+    n_parts,
+    no_parts,
+    say,
+    squash,
+)
 from ..numerics.pending import without
-from ..numerics.products import MULTIPLY
+from ..numerics.products import MULTIPLY, PRODUCTS
 from ..numerics.recent import RATES, Recent, no_recent
 from ..numerics.second_order import (
     Sums,
@@ -77,12 +88,11 @@ from ..numerics.stack import learn_stack, stack_weights
 from ..numerics.stepwise import all_steps
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._anew import SEVERAL, TWO, VALUES, learned_anew
+from ._anew import N_GIVEN, SEVERAL, TWO, VALUES, has_few_rows, learned_anew, ridge_weights
 
 if TYPE_CHECKING:
     from ..engine.ahead import Ahead
 
-N_GIVEN = 1 + len(RATES)
 N_PARTS = n_parts(N_GIVEN)
 WIDEST = 1024  # features; those beyond are added to the others
 PIECE = 128  # rows after which those that wait go into sums
@@ -98,6 +108,7 @@ class AutoRecord(NamedTuple):
     loss: LossRecord
     task: int
     multiply: int
+    products: int
     sincos: int
     steps: Steps
 
@@ -155,11 +166,14 @@ class AutoScratch(NamedTuple):
     z: np.ndarray  # (chunk, D)
     plainly: np.ndarray  # (chunk, L/2)
     plain: np.ndarray  # (chunk, L)
+    ridge: np.ndarray  # (chunk, heads) what its weights say
+    recent: np.ndarray  # (2, chunk, K) likewise
     finding: Finding
     codes: np.ndarray  # (chunk, tables) their cells
     boxing: boxing.Finding
     boxed: np.ndarray  # (chunk, boxes' tables) their boxes
     e: np.ndarray  # (M, K) what the parts say
+    heard: np.ndarray  # (M, K) what the stack hears of it
     y: np.ndarray  # (heads,) what they are to say
     f: np.ndarray  # (K,) what the stack said
     left: np.ndarray  # (K,) what is left for the boxes
@@ -214,7 +228,7 @@ class Auto(Algorithm):
         hinge = np.array(() if task == REGRESSION else HINGE)
         inverse = inverse_steps(SIZES[self.size].tables)
         steps = Steps(int(task != REGRESSION), np.array(LMS), hinge, np.array(AVERAGES), inverse)
-        return AutoRecord(loss, kind, MULTIPLY.address(dtype), SINCOS.address(dtype), steps)
+        return AutoRecord(loss, kind, MULTIPLY.address(dtype), PRODUCTS.address(dtype), SINCOS.address(dtype), steps)
 
     # The state, whose shapes are a function of the row of the last map.
 
@@ -229,8 +243,8 @@ class Auto(Algorithm):
         boxes = (size.boxes, self.n_places(K)) if built >= FIRST_BOXES else (0, 1)
         return AutoState(
             columns=no_columns(d),
-            map=np.zeros((d, D // 2), dtype),
-            weights=np.zeros((heads, D), dtype),
+            map=zeros((d, D // 2), dtype),
+            weights=zeros((heads, D), dtype),
             ridge=np.ones(()),
             recent=no_recent(d, size.recent, K, dtype, PIECE),
             parts=no_parts(N_GIVEN, D, K, dtype, cells),
@@ -268,11 +282,13 @@ class Auto(Algorithm):
         block = np.arange(0, chunk * d + 1, d), np.arange(d), np.zeros(chunk * d, dtype)
         rows = np.zeros((chunk, half), dtype), np.zeros((chunk, 2 * half), dtype)
         plainly = np.zeros((chunk, plain), dtype), np.zeros((chunk, 2 * plain), dtype)
-        codes = np.zeros((chunk, len(state.tables.pick)), np.int32)
+        given = np.zeros((chunk, len(state.weights)), dtype), np.zeros((len(RATES), chunk, K), dtype)
+        codes = finding(*state.tables), np.zeros((chunk, len(state.tables.pick)), np.int32)
         boxed = boxing.finding(state.boxes), np.zeros((chunk, len(state.boxes.cells)), np.int32)
-        stack = np.zeros((N_PARTS, K)), np.zeros(len(state.weights)), np.zeros(K), np.zeros(K)
+        said = np.zeros((N_PARTS, K)), np.zeros((N_PARTS, K))
+        stack = np.zeros(len(state.weights)), np.zeros(K), np.zeros(K)
         weights = np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
-        return AutoScratch(shared, *block, *rows, *plainly, finding(*state.tables), codes, *boxed, *stack, *weights)
+        return AutoScratch(shared, *block, *rows, *plainly, *given, *codes, *boxed, *said, *stack, *weights)
 
     def n_stored(self, state: AutoState) -> int:
         return int(state.weights.shape[1])
@@ -382,7 +398,7 @@ class Auto(Algorithm):
             boxes = boxing.fewer_places(boxes, min(boxes.rows.shape[1], self.n_places(K)))
         boxes = boxes._replace(cells=longer(boxes.cells, 2, K))
         kept = state.kept._replace(rest=longer(state.kept.rest, 1, K, -1.0))
-        sums, weights = for_outputs(state.sums, K), longer(state.weights, 0, K)
+        sums, weights = for_outputs(with_waiting(copied(state.sums)), K), longer(state.weights, 0, K)
         b = np.concatenate([recent.b, np.repeat(-recent.total[:, None], K - known, axis=1)], axis=1)
         waiting_y = np.hstack([recent.waiting_y, np.repeat(-np.abs(recent.waiting_y[:, :1]), K - known, axis=1)])
         recent = recent._replace(b=b, waiting_y=waiting_y, weights=longer(recent.weights, 1, K))
@@ -483,7 +499,7 @@ class Auto(Algorithm):
             anew = ahead.result(lambda: learned_anew(self, record, state, N, last))
             all_steps(anew.learn(state.kept, N, t))
             return self.after(anew.state(state)._replace(due=np.array([t, NEVER, t])))
-        if t % PIECE == 0 or t > last:
+        if t % PIECE == 0 or (t > last and not has_few_rows(state)):
             with_waiting(sums)
         if t == N:
             ahead.begin(learned_anew(self, record, state, N, last))
@@ -491,7 +507,7 @@ class Auto(Algorithm):
         elif t < last:
             ahead.go_on(-(-STEPS * SHARE // (last - N)))
         elif t >= due[0]:
-            state.weights[...] = solution(sums, float(state.ridge), state.weights.dtype.type)
+            state.weights[...] = ridge_weights(record, state)
             due[0] = t
         due[:] = self.next_due(t, due)
         return state
@@ -591,13 +607,13 @@ def begun_anew(state: AutoState) -> AutoState:
 def nothing_to_do(length: int, heads: int, dtype: Any, *, over: bool) -> Beside:
     """over: all is settled; before, there is no room for anything."""
     room, D = (PIECE, length) if over else (0, 0)
-    handed = np.zeros((room, D), dtype), np.zeros((room, heads), dtype)
+    handed = zeros((room, D), dtype), np.zeros((room, heads), dtype)
     return Beside(handed[0], handed[1], nothing_begun(D, heads), np.array(IDLE), np.array([0, IDLE]))
 
 
 def no_rows(room: int, width: int, n_outputs: int, dtype: Any) -> Kept:
     targets, weights, errors = np.zeros((3, room))
-    return Kept(np.zeros((room, width), dtype), targets, weights, errors, np.zeros((room, n_outputs), dtype))
+    return Kept(zeros((room, width), dtype), targets, weights, errors, np.zeros((room, n_outputs), dtype))
 
 
 def require_one_map(state: AutoState, other: AutoState) -> None:
@@ -654,31 +670,34 @@ def _(record, state, scratch, block, start, stop):
     call_for_effect(record.sincos, scratch.projected, n, scratch.z)
     call_for_effect(record.multiply, 1, rows[0], rows[1], rows[2], 0, n, state.recent.map, scratch.plainly)
     call_for_effect(record.sincos, scratch.plainly, n, scratch.plain)
+    call_for_effect(record.products, scratch.z, n, state.weights, scratch.ridge)
+    for q in range(scratch.recent.shape[0]):
+        call_for_effect(record.products, scratch.plain, n, state.recent.weights[q], scratch.recent[q])
     cells, inverse = state.parts.cells, record.steps.inverse
     if cells.shape[0] > 0:
         for i in range(n):
             find_cells(scratch.projected[i], scratch.finding, inverse, cells.shape[1], scratch.codes[i])
 
 
-@inlined
-def given_of(state):
-    return Given(state.weights, state.recent.weights)
-
-
 @evaluate.register(AutoRecord)
 def _(record, state, scratch, x, scores):
-    e, w, f, given = scratch.e, scratch.w, scratch.f, given_of(state)
+    e, heard, w, f, ridge, recent = scratch.e, scratch.heard, scratch.w, scratch.f, scratch.ridge, scratch.recent
     if state.t[()] < FIRST:
         for k in range(scores.shape[0]):
             scores[k] = state.mean[k]
         return
-    say(record.steps, given, state.parts, scratch.z[x.place], scratch.plain[x.place], scratch.codes[x.place], e)
+    for k in range(e.shape[1]):
+        e[0, k] = clipped(record.steps, np.float64(ridge[x.place, k]))
+        for q in range(recent.shape[0]):
+            e[1 + q, k] = clipped(record.steps, np.float64(recent[q, x.place, k]))
+    say(record.steps, N_GIVEN, state.parts, scratch.z[x.place], scratch.codes[x.place], e)
     sum_boxes(state.boxes, scratch.boxed[x.place], e[e.shape[0] - 1])
     stack_weights(state.parts.A, state.parts.b, scratch.factor, w)
     for k in range(scores.shape[0]):
         f[k] = 0.0
         for i in range(w.shape[0]):
-            f[k] += w[i] * squashed(record.steps, given, i, e[i, k])
+            heard[i, k] = squash(record.steps, N_GIVEN, i, e[i, k])
+            f[k] += w[i] * heard[i, k]
         scores[k] = f[k]
         if record.task == VALUES:
             scores[k] = min(max(state.scale[0] + state.scale[1] * f[k], state.scale[2]), state.scale[3])
@@ -686,12 +705,8 @@ def _(record, state, scratch, x, scores):
 
 @remember.register(AutoRecord)
 def _(record, state, scratch, x):
-    e, given = scratch.e, given_of(state)
     if state.t[()] >= FIRST:
-        for i in range(e.shape[0]):
-            for k in range(e.shape[1]):
-                e[i, k] = squashed(record.steps, given, i, e[i, k])
-        keep_said(state.shown, x, e)
+        keep_said(state.shown, x, scratch.heard)
 
 
 @inlined
@@ -703,11 +718,11 @@ def stands_for(t):
 
 
 @inlined
-def learn_noise(state, z, error, weight):
-    """How large errors are, and their squares over what was expected of them."""
+def learn_noise(state, said, error, weight):
+    """How large errors are, and their squares over what the ridge said of them."""
     noise = state.noise
     rate = min(weight, 1.0) * max(0.001, 1.0 / (state.t[()] + 1))
-    expected = max(np.float64(dot(state.weights[1], z)), 0.1 * noise[0] + 1e-12)
+    expected = max(np.float64(said), 0.1 * noise[0] + 1e-12)
     noise[1] += rate * (min((error / expected) ** 2, 100.0) - noise[1])
     noise[0] += rate * (error - noise[0])
 
@@ -715,10 +730,9 @@ def learn_noise(state, z, error, weight):
 @inlined
 def learn_lifted(record, state, scratch, x, y, weight):
     """All parts learn a row that was lifted and evaluated."""
-    z, codes, e, f, w = scratch.z[x.place], scratch.codes[x.place], scratch.e, scratch.f, scratch.w
-    parts, given, t, K, last = state.parts, given_of(state), state.t[()], scratch.e.shape[1], scratch.e.shape[0] - 1
-    left, kept = scratch.left, state.kept
-    learn_parts(record.steps, given, parts, z, codes, e, y[:K], weight)
+    z, codes, e, f, w = scratch.z[x.place], scratch.codes[x.place], scratch.heard, scratch.f, scratch.w
+    parts, t, K, last, left, kept = state.parts, state.t[()], e.shape[1], e.shape[0] - 1, scratch.left, state.kept
+    learn_parts(record.steps, N_GIVEN, parts, z, codes, scratch.e, y[:K], weight)
     for k in range(K):
         left[k] = y[k] - e[last, k]
     if state.shown.n[()] > 0:
@@ -736,7 +750,7 @@ def learn_lifted(record, state, scratch, x, y, weight):
     learn_stack(parts.A, parts.b, e, y[:K], weight)
     if record.task == VALUES:
         y[1] = abs(y[0] - f[0])
-        learn_noise(state, z, y[1], weight)
+        learn_noise(state, scratch.ridge[x.place, 1], y[1], weight)
     else:
         right = 0
         for k in range(K):

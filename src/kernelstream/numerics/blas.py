@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .memory import look_for_blas
+
 _get_name = ctypes.pythonapi.PyCapsule_GetName
 _get_name.restype, _get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
 _get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -17,10 +19,18 @@ _get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object
 
 
 @functools.cache
+def _modules() -> tuple[Any, Any]:
+    """SciPy's, which most learners do without; it has a BLAS of its own."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    look_for_blas()
+    return cython_blas, cython_lapack
+
+
+@functools.cache
 def _routine(name: str, dtype: np.dtype[Any], n_arguments: int) -> Any:
     """A Fortran routine, whose arguments are all pointers."""
-    from scipy.linalg import cython_blas, cython_lapack  # which most learners do without
-
+    cython_blas, cython_lapack = _modules()
     capsules = cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__
     capsule = capsules[f"{'s' if dtype == np.float32 else 'd'}{name}"]
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * n_arguments)(_get_pointer(capsule, _get_name(capsule)))

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .cells import fewer_cells, first_word, next_word
+from .cells import fewer_cells, first_word, next_word, sum_cells
 from .compile import compiled, inlined
+from .memory import zeros
 
 COLUMNS = 12, 8, 4, 2  # of a table's boxes, in a quarter of the tables each
 BINS = 4, 6, 8, 16  # that a column is cut into there
 EDGES = 64  # quantiles of a column
-RANKS = 2 * EDGES  # a value lies above so many of them, counting those that equal it as one half
+RANKS = 2 * EDGES  # a value lies above so many of them, counting those that equal it as one half; a power of two
+RANK_BITS = RANKS.bit_length() - 1
 BY_IMPORTANCE = 0.9  # of the columns are drawn so, the others each alike
 STEP, LEAST = 2.0, 0.05
 FULL = int((STEP / LEAST) ** 2)  # rows of a box whose step falls no more
@@ -38,6 +40,7 @@ class Finding(NamedTuple):
     reach: np.ndarray  # (12,) how many tables cut so many columns and one more; they come first
     bins: np.ndarray  # (tables,)
     rank: np.ndarray  # (d,)
+    cut: np.ndarray  # (12, tables)
     mixed: np.ndarray  # (tables,) uint64
     steps: np.ndarray  # (FULL + 1,) of a box by its rows, over the number of tables
 
@@ -45,7 +48,7 @@ class Finding(NamedTuple):
 def no_boxes(width: int, n_outputs: int, dtype: Any, tables: int, places: int) -> Boxes:
     """Before any row."""
     drawn = np.full((COLUMNS[0], tables), -1, np.int32), np.zeros((COLUMNS[0], tables), np.int32)
-    cells = np.zeros((tables, places, n_outputs), dtype), np.zeros((tables, places), np.uint16)
+    cells = zeros((tables, places, n_outputs), dtype), zeros((tables, places), np.uint16)
     return Boxes(np.zeros((width, EDGES), dtype), *drawn, *cells)
 
 
@@ -83,6 +86,7 @@ def finding(boxes: Boxes) -> Finding:
         (boxes.pick >= 0).sum(axis=1),
         of_table(BINS, tables).astype(np.int32),
         np.zeros(len(boxes.edges), np.int32),
+        np.zeros(boxes.pick.shape, np.int32),
         np.zeros(tables, np.uint64),
         steps,
     )
@@ -91,17 +95,22 @@ def finding(boxes: Boxes) -> Finding:
 @inlined
 def find_boxes(boxes, finding, x, codes):
     """codes[r] = the place of a raw row's box in table r. Requires: as many places as a power of two."""
-    edges, pick, offset, rank, mixed = boxes.edges, boxes.pick, boxes.offset, finding.rank, finding.mixed
+    edges, pick, offset = boxes.edges, boxes.pick, boxes.offset
+    rank, bins, cut, mixed = finding.rank, finding.bins, finding.cut, finding.mixed
     for p in range(finding.used.shape[0]):
         j, n = finding.used[p], np.int32(0)
         for i in range(EDGES):
             n += np.int32(edges[j, i] < x[j]) + np.int32(edges[j, i] <= x[j])
         rank[j] = n
+    # Whole numbers of one width at a time, and places without a sign, which need not be looked at: half of the time.
+    for i in range(pick.shape[0]):
+        for r in range(finding.reach[i]):
+            cut[i, r] = (rank[np.uint32(pick[i, r])] * bins[r] + offset[i, r]) >> RANK_BITS
     for r in range(codes.shape[0]):
         mixed[r] = first_word(r)
     for i in range(pick.shape[0]):
         for r in range(finding.reach[i]):
-            mixed[r] = next_word(mixed[r], (rank[pick[i, r]] * finding.bins[r] + offset[i, r]) // RANKS)
+            mixed[r] = next_word(mixed[r], np.int64(cut[i, r]))
     last = np.uint64(boxes.cells.shape[1] - 1)
     for r in range(codes.shape[0]):
         codes[r] = np.int32(mixed[r] & last)
@@ -110,25 +119,22 @@ def find_boxes(boxes, finding, x, codes):
 @inlined
 def sum_boxes(boxes, codes, f):
     """f[k] = the sum of a row's boxes."""
-    cells = boxes.cells
-    for k in range(cells.shape[2]):
-        f[k] = 0.0
-    for r in range(cells.shape[0]):
-        for k in range(cells.shape[2]):
-            f[k] += cells[r, codes[r], k]
+    for k in range(f.shape[0]):
+        f[k] = sum_cells(boxes.cells, codes, k)
 
 
 @inlined
 def learn_boxes(boxes, steps, codes, error, weight):
     """Every table takes its share of an error (K,) of a row."""
     cells, rows = boxes.cells, boxes.rows
-    share = min(weight, 1.0)
+    share, more = min(weight, 1.0), 1 if weight > 0.0 else 0
     for r in range(cells.shape[0]):
-        n = min(np.int64(rows[r, codes[r]]) + (1 if weight > 0.0 else 0), FULL)
-        rows[r, codes[r]] = n
-        step = share * steps[n]
-        for k in range(cells.shape[2]):
-            cells[r, codes[r], k] += cells.dtype.type(step * error[k])
+        place = np.uint32(codes[r])
+        n = min(np.int64(rows[r, place]) + more, FULL)
+        rows[r, place] = n
+        step, box = share * steps[n], cells[r, place]
+        for k in range(box.shape[0]):
+            box[k] += cells.dtype.type(step * error[k])
 
 
 @compiled

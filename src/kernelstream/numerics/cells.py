@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compile import inlined
+from .compile import inlined, reduction
 
 PROJECTIONS = 8  # of a cell
 STEPS = 2.0, 4.0  # how long they are, in one half of the tables each
@@ -74,11 +74,11 @@ def find_cells(projected, finding, inverse, n_cells, codes):
         codes[r] = np.int32(mixed[r] & np.uint64(n_cells - 1))
 
 
-@inlined
+@reduction
 def sum_cells(cells, codes, k):
     total = 0.0
     for r in range(cells.shape[0]):
-        total += cells[r, codes[r], k]
+        total += cells[r, np.uint32(codes[r]), k]
     return total
 
 
@@ -87,7 +87,7 @@ def add_to_cells(cells, codes, k, amount):
     """Every table takes its share of a change of f_k."""
     c = cells.dtype.type(amount / cells.shape[0])
     for r in range(cells.shape[0]):
-        cells[r, codes[r], k] += c
+        cells[r, np.uint32(codes[r]), k] += c
 
 
 def room_in(places: int, least: int, n_outputs: int) -> int:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .blas import solve_lower
-from .second_order import Sums
+from .memory import zeros
+from .second_order import Sums, fold
 
 PANEL = 64  # columns of the factor that one step finds
 
@@ -23,7 +24,7 @@ class Gradual(NamedTuple):
 
 def nothing_begun(length: int, n_outputs: int) -> Gradual:
     b, weights = np.zeros((2, n_outputs, length))
-    return Gradual(np.zeros((length, length)), b, weights, np.zeros((), np.int64))
+    return Gradual(zeros((length, length)), b, weights, np.zeros((), np.int64))
 
 
 def n_steps(length: int) -> int:
@@ -33,8 +34,7 @@ def n_steps(length: int) -> int:
 def take_step(gradual: Gradual, sums: Sums, ridge: float, i: int) -> None:
     """The i-th step towards (A + ridge)^-1 b', in place."""
     if i == 0:
-        sums.A[...] += sums.newer
-        sums.newer[...] = 0
+        fold(sums.A, sums.newer)
         gradual.b[...] = sums.b
         gradual.failed[()] = 0
     elif i < n_steps(len(sums.A)) - 1:

@@ -1,5 +1,6 @@
 """Where arrays lie in memory, and how many threads NumPy's BLAS takes to them."""
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,40 +19,65 @@ def aligned(array: np.ndarray) -> np.ndarray:
     """
     if array.nbytes < _LINE or array.__array_interface__["data"][0] % _LINE == 0:
         return array
-    room = np.empty(array.nbytes + _LINE, np.uint8)
-    first = -room.__array_interface__["data"][0] % _LINE
-    moved = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    moved = _within(np.empty(array.nbytes + _LINE, np.uint8), array.shape, array.dtype)
     moved[...] = array
     return moved
 
 
+def zeros(shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
+    """`np.zeros` from the start of a cache line on: large ones take memory only where they are written."""
+    return _within(np.zeros(math.prod(shape) * np.dtype(dtype).itemsize + _LINE, np.uint8), shape, dtype)
+
+
+def _within(room: np.ndarray, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    first = -room.__array_interface__["data"][0] % _LINE
+    return room[first : first + len(room) - _LINE].view(dtype).reshape(shape)
+
+
 @cache
-def _blas() -> Any:
+def _blas() -> list[Any]:
     """Looking for libraries takes a fifth of the time of an eigen-decomposition of 400 points."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 _inside = 0
 _counting = threading.Lock()
-_before: Any = None
+_limited: list[tuple[Any, int]] = []  # libraries, and how many threads they had
+
+
+def _limit() -> None:
+    for library in _blas():
+        if library.num_threads != 1:
+            _limited.append((library, library.num_threads))
+            library.set_num_threads(1)
+
+
+def look_for_blas() -> None:
+    """A BLAS was loaded, which those who are in `one_blas_thread`, or come into it, mean too."""
+    with _counting:
+        _blas.cache_clear()
+        if _inside > 0:
+            _limit()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """A context in which NumPy's BLAS has one thread: more of them than idle cores make it many times slower, and a sum
-    could depend on how many there are. Several threads may be in it; the last one out puts back what was.
+    """A context in which NumPy's BLAS, and SciPy's, has one thread: more of them than idle cores make it many times
+    slower, and a sum could depend on how many there are. Several threads may be in it; the last one out puts back what
+    was.
     """
-    global _inside, _before
+    global _inside
     with _counting:
         if _inside == 0:
-            _before = _blas().limit(limits=1)
+            _limit()
         _inside += 1
     try:
         yield
     finally:
         with _counting:
             _inside -= 1
-            if _inside == 0:
-                _before.restore_original_limits()
+            while _inside == 0 and _limited:
+                library, threads = _limited.pop()
+                library.set_num_threads(threads)

@@ -1,7 +1,7 @@
 """Parts of a stack that learn row by row: least mean squares and hinge descent on lifted rows, label averages, cells.
 
-e (M, K) is what all parts say of a row: first those that are given their weights (least squares, and that which
-forgets), then these, in the order of `Parts`, then the boxes, which learn what is left (`boxes`).
+e (M, K) is what all parts say of a row: first those whose weights are found elsewhere (least squares, and that which
+forgets; n_given of them), then these, in the order of `Parts`, then the boxes, which learn what is left (`boxes`).
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from .cells import add_to_cells, find_cells, sum_cells
 from .compile import compiled, inlined
 from .expansion import dot
+from .memory import zeros
 from .stack import stack_prior
 
 LMS, HINGE, AVERAGES = (0.3, 1.0), (1.0, 10.0), (0.5, 0.9)
@@ -26,13 +27,6 @@ class Steps(NamedTuple):
     hinge: np.ndarray
     averages: np.ndarray
     inverse: np.ndarray  # of the cells' steps
-
-
-class Given(NamedTuple):
-    """Weights that are found elsewhere."""
-
-    ridge: np.ndarray  # (K or more, D), of z
-    recent: np.ndarray  # (2, K, L), of the plain features
 
 
 class Parts(NamedTuple):
@@ -57,8 +51,8 @@ def n_parts(n_given: int) -> int:
 def no_parts(n_given: int, length: int, n_outputs: int, dtype: Any, cells: tuple[int, int]) -> Parts:
     """Before any row; `cells` are how many tables of how many there are."""
     K = n_outputs
-    fast = np.zeros((len(LMS), K, length), dtype), np.zeros((len(HINGE), K, length), dtype)
-    return Parts(*fast, np.zeros((len(AVERAGES), K)), np.zeros((*cells, K), dtype), *stack_prior(n_parts(n_given)))
+    fast = zeros((len(LMS), K, length), dtype), zeros((len(HINGE), K, length), dtype)
+    return Parts(*fast, np.zeros((len(AVERAGES), K)), zeros((*cells, K), dtype), *stack_prior(n_parts(n_given)))
 
 
 @inlined
@@ -67,27 +61,23 @@ def clipped(steps, score):
 
 
 @inlined
-def say(steps, given, parts, z, plain, codes, e):
-    """e = what each part but the boxes says of a row; the hinge learners what they compare, see `squash`."""
-    n_recent, n_lms, n_averages = given.recent.shape[0], steps.lms.shape[0], steps.averages.shape[0]
-    last = e.shape[0] - 2
+def say(steps, n_given, parts, z, codes, e):
+    """e = what each of `Parts` says of a row; the hinge learners what they compare, see `squash`."""
+    n_lms, n_averages, last = steps.lms.shape[0], steps.averages.shape[0], e.shape[0] - 2
     for k in range(e.shape[1]):
-        e[0, k] = clipped(steps, np.float64(dot(given.ridge[k], z)))
-        for q in range(n_recent):
-            e[1 + q, k] = clipped(steps, np.float64(dot(given.recent[q, k], plain)))
         for q in range(n_lms):
-            e[1 + n_recent + q, k] = dot(parts.lms[q, k], z)
+            e[n_given + q, k] = dot(parts.lms[q, k], z)
         for q in range(steps.hinge.shape[0]):
-            e[1 + n_recent + n_lms + q, k] = dot(parts.hinge[q, k], z)
+            e[n_given + n_lms + q, k] = dot(parts.hinge[q, k], z)
         for q in range(n_averages):
             e[last - n_averages + q, k] = parts.averages[q, k]
         e[last, k] = sum_cells(parts.cells, codes, k)
 
 
 @inlined
-def squash(steps, given, part, score):
+def squash(steps, n_given, part, score):
     """What the stack hears of a part's score: of the hinge learners something between -1 and 1."""
-    q = part - 1 - given.recent.shape[0] - steps.lms.shape[0]
+    q = part - n_given - steps.lms.shape[0]
     return math.tanh(score / steps.hinge[q]) if q >= 0 and q < steps.hinge.shape[0] else score
 
 
@@ -99,17 +89,16 @@ def add_row(w, amount, z):
 
 
 @inlined
-def learn_parts(steps, given, parts, z, codes, e, y, weight):
-    """All parts of `Parts` but the stack learn a row. Requires: e as `say` left it; it is squashed."""
+def learn_parts(steps, n_given, parts, z, codes, e, y, weight):
+    """All parts of `Parts` but the stack learn a row. Requires: e as `say` left it."""
     K, n_lms, last = e.shape[1], steps.lms.shape[0], e.shape[0] - 2
-    first = 1 + given.recent.shape[0]
     step = min(weight, 1.0)
     right = 0
     for k in range(K):
         if y[k] > 0:
             right = k
     for q in range(steps.hinge.shape[0]):
-        i, length = first + n_lms + q, weight * steps.hinge[q]
+        i, length = n_given + n_lms + q, weight * steps.hinge[q]
         if K == 1:
             if y[0] * e[i, 0] < 1.0:
                 add_row(parts.hinge[q, 0], length * y[0], z)
@@ -121,26 +110,24 @@ def learn_parts(steps, given, parts, z, codes, e, y, weight):
             if e[i, right] - e[i, rival] < 1.0:
                 add_row(parts.hinge[q, right], length, z)
                 add_row(parts.hinge[q, rival], -length, z)
-        for k in range(K):
-            e[i, k] = squash(steps, given, i, e[i, k])
     for k in range(K):
         if parts.cells.shape[0] > 0:
             add_to_cells(parts.cells, codes, k, step * (y[k] - e[last, k]))
         for q in range(n_lms):
-            add_row(parts.lms[q, k], step * steps.lms[q] * (y[k] - e[first + q, k]), z)
+            add_row(parts.lms[q, k], step * steps.lms[q] * (y[k] - e[n_given + q, k]), z)
         for q in range(steps.averages.shape[0]):
             parts.averages[q, k] += step * (1.0 - steps.averages[q]) * (y[k] - parts.averages[q, k])
 
 
 @compiled
-def learn_again(steps, given, parts, finding, rows, Y, share, e, codes):
+def learn_again(steps, n_given, parts, finding, rows, Y, share, e, codes):
     """The parts learn rows that they know, with a new map; e and codes are room for what is found of one.
 
-    rows: z, the plain features, and the projections of each.
+    rows: z and the projections of each.
     """
-    Z, plain, projected = rows
+    Z, projected = rows
     for i in range(Z.shape[0]):
         if parts.cells.shape[0] > 0:
             find_cells(projected[i], finding, steps.inverse, parts.cells.shape[1], codes)
-        say(steps, given, parts, Z[i], plain[i], codes, e)
-        learn_parts(steps, given, parts, Z[i], codes, e, Y[i], share[i])
+        say(steps, n_given, parts, Z[i], codes, e)
+        learn_parts(steps, n_given, parts, Z[i], codes, e, Y[i], share[i])

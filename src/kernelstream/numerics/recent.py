@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import compiled
+from .memory import zeros
 from .second_order import products, solved
 
 RATES = 0.999, 0.9998
@@ -31,9 +32,9 @@ class Recent(NamedTuple):
 def no_recent(width: int, length: int, n_outputs: int, dtype: Any, piece: int) -> Recent:
     """Before any row; `piece` is how many can wait."""
     K, n = n_outputs, len(RATES)
-    sums = np.zeros((n, length, length), dtype), np.zeros((n, K, length)), np.zeros((n, length))
-    waiting = np.zeros((piece, length), dtype), np.zeros((piece, K), dtype), np.zeros((), np.int64)
-    return Recent(np.zeros((width, length // 2), dtype), *sums, np.zeros((n, K, length), dtype), *waiting)
+    sums = zeros((n, length, length), dtype), np.zeros((n, K, length)), np.zeros((n, length))
+    waiting = zeros((piece, length), dtype), np.zeros((piece, K), dtype), np.zeros((), np.int64)
+    return Recent(zeros((width, length // 2), dtype), *sums, zeros((n, K, length), dtype), *waiting)
 
 
 def add(recent: Recent, Z: np.ndarray, Y: np.ndarray) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .blas import add_products, solve_positive
 from .compile import compiled, inlined
+from .memory import zeros
 
 TILE = 32
 
@@ -30,13 +31,8 @@ class Sums(NamedTuple):
 
 def no_sums(length: int, n_outputs: int, dtype: Any, piece: int) -> Sums:
     """Before any row; `piece` is how many can wait."""
-    sums = (
-        np.zeros((length, length)),
-        np.zeros((length, length), dtype),
-        np.zeros((n_outputs, length)),
-        np.zeros(length),
-    )
-    return Sums(*sums, np.zeros((piece, length), dtype), np.zeros((piece, n_outputs), dtype), np.zeros((), np.int64))
+    sums = zeros((length, length)), zeros((length, length), dtype), np.zeros((n_outputs, length)), np.zeros(length)
+    return Sums(*sums, zeros((piece, length), dtype), np.zeros((piece, n_outputs), dtype), np.zeros((), np.int64))
 
 
 @inlined
@@ -70,9 +66,9 @@ def add_rows(sums: Sums, Z: np.ndarray, Y: np.ndarray) -> None:
 
 def solution(sums: Sums, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D); new rows are no longer kept apart."""
-    sums.A[...] += sums.newer
-    sums.newer[...] = 0
-    return solved(sums.A, sums.b, ridge, dtype)
+    M = np.empty(sums.A.shape, dtype)
+    _turn(sums.A, sums.newer, dtype(ridge), M)
+    return _solution(M, sums.A, sums.b, ridge)
 
 
 def for_outputs(sums: Sums, n_outputs: int) -> Sums:
@@ -96,11 +92,25 @@ def products(Z: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _turn(A, ridge, M):
-    """M = A' + ridge, the upper triangle, from the lower one of A; in tiles that stay in the first-level cache."""
+def fold(A, newer):
+    """A <- A + newer, newer <- 0, the lower triangles."""
+    for i in range(A.shape[0]):
+        for j in range(i + 1):
+            A[i, j] += newer[i, j]
+            newer[i, j] = 0
+
+
+@compiled
+def _turn(A, newer, ridge, M):
+    """`fold` (newer may be empty), and M = A' + ridge, the upper triangle; in tiles that stay in the nearest cache."""
     n = A.shape[0]
     for i in range(0, n, TILE):
         for j in range(0, i + 1, TILE):
+            if newer.shape[0] > 0:
+                for q in range(i, min(i + TILE, n)):
+                    for p in range(j, min(j + TILE, q + 1)):
+                        A[q, p] += newer[q, p]
+                        newer[q, p] = 0
             for p in range(j, min(j + TILE, n)):
                 for q in range(max(i, p), min(i + TILE, n)):
                     M[p, q] = A[q, p]
@@ -110,28 +120,34 @@ def _turn(A, ridge, M):
 
 def solved(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D). Requires: the lower triangle of A (D, D); b is (K, D)."""
-    M, W = np.empty(A.shape, dtype), np.array(b, dtype, order="C")
-    _turn(A, dtype(ridge), M)
+    M = np.empty(A.shape, dtype)
+    _turn(A, np.empty((0, 0), dtype), dtype(ridge), M)
+    return _solution(M, A, b, ridge)
+
+
+def _solution(M: np.ndarray, A: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:
+    """(A + ridge)^-1 b'; M is A + ridge, its upper triangle, in the precision that is tried first."""
+    W = np.array(b, M.dtype, order="C")
     if solve_positive(M, W):
         return W
-    if dtype == np.float32:
-        return solved(A, b, ridge).astype(dtype)
+    if M.dtype == np.float32:
+        return solved(A, b, ridge).astype(np.float32)
     return solved(A, b, 10.0 * ridge)
 
 
 def least_squares(
-    Z: np.ndarray, Y: np.ndarray, ridges: tuple[float, ...], A: np.ndarray | None = None
-) -> Iterator[tuple[float, np.ndarray]]:
-    """Each ridge with its W, (K, D): of the rows Z (n, D) with targets Y (n, K), from the smaller of two systems.
+    Z: np.ndarray, Y: np.ndarray, ridges: tuple[float, ...], known: tuple[np.ndarray, np.ndarray] | None = None
+) -> Iterator[np.ndarray]:
+    """The W, (K, D), of each ridge: of the rows Z (n, D) with targets Y (n, K), from the smaller of two systems.
 
-    A: Z'Z, where it is known.
+    known: Z'Z and Y'Z, where they are.
     """
     dtype = Z.dtype.type
-    if A is None and len(Z) < Z.shape[1]:
-        G = products(np.ascontiguousarray(Z.T))
+    if known is None and len(Z) < Z.shape[1]:
+        G, targets = products(np.ascontiguousarray(Z.T)), np.ascontiguousarray(Y.T)
         for ridge in ridges:
-            yield ridge, solved(G, np.ascontiguousarray(Y.T), ridge, dtype) @ Z
+            yield solved(G, targets, ridge, dtype) @ Z
     else:
-        A, b = products(Z) if A is None else A, Y.T @ Z
+        A, b = (products(Z), Y.T @ Z) if known is None else known
         for ridge in ridges:
-            yield ridge, solved(A, b, ridge, dtype)
+            yield solved(A, b, ridge, dtype)

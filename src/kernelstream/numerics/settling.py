@@ -7,6 +7,7 @@ is not learned from and judges: the squared error, or, of classes, the squared h
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from .blas import add_products
 from .compile import compiled
 from .elementary import sincos
+from .memory import zeros
 from .second_order import least_squares, products
 from .stepwise import Stepwise
 
@@ -25,13 +27,15 @@ KURTOSIS, TAIL = 10.0, 4.0  # beyond which a column has heavy tails
 GAINS = 1.02, 0.995, 0.995
 LEAST = 1e-3  # of the mean eigenvalue of M is added to all
 BLOCK = 512  # rows that are lifted together
+LINE = 16  # numbers that a cache line holds at most
 DIAGONAL, FULL = 0, 1
 # Rows at which things are settled: at all, by comparing, boxes, a metric, for the last time.
 FIRST, FIRST_SEARCH, FIRST_BOXES, FIRST_METRIC, LAST = 2, 16, 64, 256, 8192
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
-ONE_KIND, WORSE = 2048, 1.02  # from which row on a kind of metric that is so much worse is given up
+ONE_KIND, WORSE = 2048, 1.005  # from which row on a kind of metric that is so much worse is given up
+NEAR = 1.01  # where one way is no worse than this, the best width lies between, and the other way is not tried
 
 
 class Size(NamedTuple):
@@ -116,15 +120,19 @@ def trending(columns: Columns, X: np.ndarray) -> np.ndarray:
     return (outside > TREND) & (columns.scale > 0)
 
 
+@lru_cache(maxsize=4)
 def directions(width: int, n: int, seed: int) -> np.ndarray:
     """Omega, (width, n): orthogonal directions, `width` of them at a time, with the lengths of normal vectors. Those of
-    a larger n begin with the same: what is found with few features holds for more of them.
+    a larger n begin with the same: what is found with few features holds for more of them. Not to be written to: every
+    settling of a model asks for the same ones.
     """
     turns, lengths = np.random.default_rng(seed).spawn(2)
     times = -(-n // width)
     turned = np.linalg.qr(turns.standard_normal((times, width, width)))[0]
     turned *= np.sqrt(lengths.chisquare(width, (times, 1, width)))
-    return np.ascontiguousarray(turned.transpose(1, 0, 2).reshape(width, -1)[:, :n])
+    found = np.ascontiguousarray(turned.transpose(1, 0, 2).reshape(width, -1)[:, :n])
+    found.setflags(write=False)
+    return found
 
 
 def stretched(metric: np.ndarray, width: float, omega: np.ndarray, n_varying: int) -> np.ndarray:
@@ -169,23 +177,25 @@ class Search:
         self.V, self.n_known = V[order], int((~judges).sum())
         self.judging, self.share = Y[judges], share[judges]
         self.root = np.sqrt(share[~judges]).astype(V.dtype)[:, None]
-        self.known = self.root * Y[~judges]
-        self.Z = np.empty((len(V), 2 * omega.shape[1]), V.dtype)
+        D, K = 2 * omega.shape[1], Y.shape[1]
+        # Targets lie behind the features, so that one product has what both come to; rows begin on cache lines.
+        self.rows = zeros((len(V), -(-(D + K) // LINE) * LINE), V.dtype)[:, : D + K]
+        self.rows[: self.n_known, D:] = self.known = self.root * Y[~judges]
+        self.Z = self.rows[:, :D]
 
     def fit(self, metric: np.ndarray, width: float) -> Fit:
-        U, n, few = self.map(metric, width), self.n_known, self.n_known < self.Z.shape[1]
-        sums = None if few else np.zeros((self.Z.shape[1],) * 2, self.Z.dtype)
+        U, n, (D, K) = self.map(metric, width), self.n_known, (self.Z.shape[1], self.known.shape[1])
+        sums = None if n < D else np.zeros((D + K, D + K), self.Z.dtype)
         for first in range(0, n, BLOCK):
-            rows = self.lift(U, first, min(first + BLOCK, n))
+            self.lift(U, first, min(first + BLOCK, n))
             if sums is not None:
-                add_products(sums, rows)
-        unseen, best = self.lift(U, n, len(self.V)), None
-        for ridge, weights in least_squares(self.Z[:n], self.known, RIDGES, sums):
-            loss = self.loss(unseen @ weights.T)
-            if best is None or loss < best.loss:
-                best = Fit(loss, ridge, weights, metric, width, sums)
-        assert best is not None
-        return best
+                add_products(sums, self.rows[first : min(first + BLOCK, n)])
+        known = None if sums is None else (sums[:D, :D], sums[D:, :D])
+        weights = np.stack(list(least_squares(self.Z[:n], self.known, RIDGES, known)))
+        scores = self.lift(U, n, len(self.V)) @ weights.reshape(-1, D).T
+        losses = [self.loss(scores[:, i * K : (i + 1) * K]) for i in range(len(RIDGES))]
+        best = int(np.argmin(losses))
+        return Fit(losses[best], RIDGES[best], weights[best], metric, width, None if known is None else known[0])
 
     def lift(self, U: np.ndarray, first: int, stop: int) -> np.ndarray:
         """z of these rows, times the root of their shares where they are learned from."""
@@ -212,16 +222,17 @@ class Search:
 
     def widened(self, best: Fit, factor: float) -> Stepwise[Fit]:
         """Narrower or wider for as long as it helps."""
-        first = best.width
+        first, tried = best.width, math.inf
         for by in (factor, 1.0 / factor):
             width = first * by
             while WIDTHS[0] < width < WIDTHS[1]:
                 yield
                 new = self.fit(best.metric, width)
+                tried = new.loss
                 if new.loss >= best.loss:
                     break
                 best, width = new, width * by
-            if best.width != first:
+            if best.width != first or tried < NEAR * best.loss:
                 break
         return best
 
@@ -317,7 +328,8 @@ def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: fl
         begun[FULL], widths = np.diag(metrics.diagonal), np.repeat(widths[:1], 2)
     found = {}
     for kind in begun:
-        if widths[kind] > 0:
+        # The other kind is looked at for the searches to come, of which there are none after the last one.
+        if widths[kind] > 0 and (N < LAST or kind == metrics.best):
             yield
             found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]), known=N > FIRST_METRIC)
     best = min(found, key=lambda kind: found[kind].loss)

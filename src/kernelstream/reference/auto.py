@@ -153,9 +153,11 @@ class Model:
                 if self.kinds is None:
                     T, c = self.start
                     self.kinds = dict.fromkeys((np.diag, np.asarray)[: 2 if d <= 256 else 1], (T, c))
-                ends = {kind: compared.improved(kind, *begun, known=N > 256) for kind, begun in self.kinds.items()}
-                best = min(ends.values(), key=lambda fit: fit[0])
-                self.kinds = {k: fit[3:] for k, fit in ends.items() if N < 2048 or fit[0] <= 1.02 * best[0]}
+                kinds = self.kinds if N < 8192 else {self.kind: self.kinds[self.kind]}
+                ends = {kind: compared.improved(kind, *begun, known=N > 256) for kind, begun in kinds.items()}
+                self.kind = min(ends, key=lambda kind: ends[kind][0])
+                best = ends[self.kind]
+                self.kinds = {k: fit[3:] for k, fit in ends.items() if N < 2048 or fit[0] <= 1.005 * best[0]}
                 _, self.ridge, _, self.metric, self.width = best
 
     def build(self, t):
@@ -167,7 +169,7 @@ class Model:
         self.U = stretched(self.metric, self.width, self.omega(d, self.D // 2), self.d)
         self.Z = self.lift(V)
         self.solve()
-        plain = directions(d, L // 2, self.seed + 1)
+        plain = directions(d, L // 2, self.seed + 1).copy()
         if N >= 64:
             n = N - N // 4
             low, high = np.quantile(X[:n], 0.01, axis=0), np.quantile(X[:n], 0.99, axis=0)
@@ -341,14 +343,15 @@ class Compared:
         return np.sum(np.maximum(0, 1 - np.array(margins)) ** 2)
 
     def widened(self, best, factor):
-        first = best[4]
+        first, tried = best[4], math.inf
         for by in (factor, 1 / factor):
             width = first * by
             while 0.004 < width < 40:
                 new = self.fit(best[3], width)
+                tried = new[0]
                 if new[0] >= best[0]:
                     break
                 best, width = new, width * by
-            if best[4] != first:
+            if best[4] != first or tried < 1.01 * best[0]:
                 break
         return best
