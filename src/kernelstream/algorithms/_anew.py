@@ -10,7 +10,7 @@ from ..engine import Shape
 from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
-from ..numerics.parts import Given, learn_again
+from ..numerics.parts import Given, Parts, learn_again
 from ..numerics.second_order import add_rows, least_squares, solution
 from ..numerics.settling import (
     FIRST_METRIC,
@@ -19,6 +19,7 @@ from ..numerics.settling import (
     NEWEST,
     SIZES,
     Columns,
+    FewRows,
     Metrics,
     Search,
     columns_of,
@@ -30,6 +31,7 @@ from ..numerics.settling import (
     stretched,
     trending,
 )
+from ..numerics.stack import stack_prior
 from ..numerics.stepwise import Stepwise
 
 if TYPE_CHECKING:
@@ -64,7 +66,8 @@ def found_metrics(
     omega = spec.omega(d, since(SIZES[spec.size].searched, N) // 2, seed)
     V = standardised(columns, X[first:], dtype)
     yield
-    search = Search(V, Y[first:], share[first:], omega, classes=record.task != VALUES)
+    kind = FewRows if N < FIRST_METRIC else Search
+    search = kind(V, Y[first:], share[first:], omega, classes=record.task != VALUES)
     return (yield from settle(search, state.metrics, columns, N, spec.first_width(d)))
 
 
@@ -136,7 +139,7 @@ class Anew:
         state = new._replace(
             columns=self.columns,
             ridge=metrics.ridge.copy(),
-            parts=new.parts._replace(**{name: getattr(old.parts, name) for name in ("averages", "A", "b")}),
+            parts=new.parts._replace(**in_unit(old.parts, old.scale[1] / scale[1])),
             t=old.t,
             mean=old.mean,
             scale=scale,
@@ -167,6 +170,12 @@ def ridge_weights(record: "AutoRecord", state: "AutoState") -> np.ndarray:
     Y = root * heads_of(record.task, Y, kept.errors[:t] / unit, len(state.weights))
     (weights,) = least_squares(root.astype(dtype) * Z, Y.astype(dtype), (ridge,))
     return weights
+
+
+def in_unit(parts: Parts, unit: float) -> dict[str, np.ndarray]:
+    """What rows told the stack beyond its prior, of targets whose unit was so many of what it is now."""
+    A, b = stack_prior(len(parts.b))
+    return {"A": A + unit**2 * (parts.A - A), "b": b + unit**2 * (parts.b - b)}
 
 
 def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
