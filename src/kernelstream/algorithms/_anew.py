@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 BLOCK = 512  # rows that are learned together
 REFIT = 256  # newest rows that the fast parts learn; after the last settling all of them
 VALUES, TWO, SEVERAL = range(3)  # what is learned: numbers, or one of so many classes
+FARTHEST = 1e4  # units that a target is from the others at most, until the next settling: their squares are summed
+UNKNOWN = 1e-12  # unit of targets that are all alike; the first other one becomes it
 TRENDS = 64  # rows from which on it can be told whether a column has a trend
 
 
@@ -186,11 +188,14 @@ def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
 
 
 def scale_of(task: int, targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The center and the unit of a regression's targets, each as much as its row weighs."""
+    """The center and the unit of a regression's targets, weighed as their rows; UNKNOWN while all are alike."""
     if task != VALUES or not weights.any():
         return 0.0, 1.0
+    known = targets[weights > 0]
+    if known.min() == known.max():
+        return float(known[0]), UNKNOWN
     center = np.average(targets, weights=weights)
-    return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + 1e-12
+    return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + UNKNOWN
 
 
 def heads_of(task: int, Y: np.ndarray, errors: np.ndarray, n: int) -> np.ndarray:
@@ -206,4 +211,4 @@ def outputs_of(task: int, targets: np.ndarray, scale: tuple[float, float], K: in
     """(n, K): what each output is to say, +-1 or a standardised value."""
     if task == SEVERAL:
         return np.where(np.arange(K) == targets[:, None], 1.0, -1.0)
-    return ((targets - scale[0]) / scale[1])[:, None]
+    return np.clip((targets - scale[0]) / scale[1], -FARTHEST, FARTHEST)[:, None]

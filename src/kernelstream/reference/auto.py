@@ -71,7 +71,11 @@ class Model:
         return e
 
     def learn(self, x, target):
+        if self.unit == 1e-12 and target != self.center:
+            self.unit = abs(target - self.center)
         y = self.outputs(target, self.center, self.unit)
+        if len(self.X) >= 2:
+            y = np.clip(y, -1e4, 1e4)
         rest = self.w[:-1] @ self.heard(self.e)[:-1] if len(self.X) >= 2 else self.show(x)
         if self.boxes:
             self.boxes.learn(x, y - rest)
@@ -214,7 +218,11 @@ class Model:
         return directions(d, n, self.seed) * kernel.scales(self.seed, n)
 
     def scale(self):
-        return (np.mean(self.targets), np.std(self.targets) + 1e-12) if self.regression else (0.0, 1.0)
+        if not self.regression:
+            return 0.0, 1.0
+        if min(self.targets) == max(self.targets):
+            return self.targets[0], 1e-12
+        return np.mean(self.targets), np.std(self.targets) + 1e-12
 
     def all_outputs(self, center, unit):
         return np.array([self.outputs(target, center, unit) for target in self.targets])
