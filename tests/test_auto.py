@@ -221,10 +221,10 @@ def test_a_first_pair_that_happens_to_be_close_does_not_mislead_the_stack():
     assert errors[1] < 1.1 * errors[0]
 
 
-@pytest.mark.parametrize("jump", [1e6, 1e15])
+@pytest.mark.parametrize("jump", [1e6, 1e12])
 def test_targets_may_grow_by_any_factor(jump):
     X, y = stream("regression", n=400)
-    y = np.where(np.arange(400) < 100, y, jump * y)
+    y = np.where(np.arange(400) < 100, 1.0, jump) * (y - 1000)
     scores = Learner(SMALL, Regression()).learn(X, y)
     assert np.isfinite(scores).all()
     assert np.mean((scores[256:, 0] - y[256:]) ** 2) < y[256:].var()
