@@ -182,7 +182,8 @@ class Model:
         self.plains, self.ages, self.R = fourier(V, self.P), [np.zeros(0)] * 2, np.zeros((2, self.K, L))
         for first in range(0, t, 512):
             self.fade(min(512, t - first))
-        self.V, self.H, self.averages = *np.zeros((2, 2, self.K, self.D)), np.zeros((2, self.K))
+        self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((2, self.K, self.D))
+        self.averages = np.zeros((2, self.K))
         for z, plain, y in zip(self.Z[-256:], self.plains[-256:], self.Y[-256:], strict=True):
             self.learn_fast(z, y, self.say(z, plain))
             self.learn_averages(y)
