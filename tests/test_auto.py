@@ -185,6 +185,51 @@ def test_what_a_file_says_is_checked(tmp_path):
             Learner.load(tmp_path / "bad.ks")
 
 
+# Targets of any unit.
+
+
+@pytest.mark.parametrize("alike", [2, 70])
+def test_targets_may_all_be_alike_at_first(alike):
+    X, y = stream("regression", n=600)
+    y[:alike] = 1000.0
+    learner = Learner(SMALL, Regression(), dtype="float64")
+    scores = learner.learn(X, y)
+    case = next(c for c in selection(SMALL) if c.task == "regression")
+    expected = reference.learn(SMALL, reference_loss(case), X, y, 1, 0)[0]
+    np.testing.assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
+    assert (scores[1:alike] == 1000.0).all()
+    assert np.mean((scores[512:, 0] - y[512:]) ** 2) < 0.9 * y[512:].var()
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e9])
+def test_the_unit_of_targets_does_not_matter(unit):
+    X, y = stream("regression", n=600)
+    errors = []
+    for targets in (y, unit * y):
+        shown = Learner(SMALL, Regression()).learn(X, targets)[:, 0]
+        errors.append(((shown - targets) ** 2 / targets.var())[1:])
+    np.testing.assert_allclose(errors[1], errors[0], rtol=0.1, atol=1e-3)
+
+
+def test_a_first_pair_that_happens_to_be_close_does_not_mislead_the_stack():
+    """The unit of two rows is any number; what they told is told in the unit of those that follow."""
+    X, y = stream("regression", n=200)
+    alone, close = (
+        Learner(SMALL, Regression()).learn(X, targets)[:, 0] for targets in (y, [y[0], y[0] + 1e-9, *y[2:]])
+    )
+    errors = [np.mean((shown[16:] - y[16:]) ** 2) for shown in (alone, close)]
+    assert errors[1] < 1.1 * errors[0]
+
+
+@pytest.mark.parametrize("jump", [1e6, 1e12])
+def test_targets_may_grow_by_any_factor(jump):
+    X, y = stream("regression", n=400)
+    y = np.where(np.arange(400) < 100, 1.0, jump) * (y - 1000)
+    scores = Learner(SMALL, Regression()).learn(X, y)
+    assert np.isfinite(scores).all()
+    assert np.mean((scores[256:, 0] - y[256:]) ** 2) < y[256:].var()
+
+
 # Work that is spread over rows.
 
 

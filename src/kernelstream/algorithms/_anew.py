@@ -10,7 +10,7 @@ from ..engine import Shape
 from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
-from ..numerics.parts import learn_again
+from ..numerics.parts import Parts, learn_again
 from ..numerics.second_order import add_rows, least_squares, solution
 from ..numerics.settling import (
     FIRST_METRIC,
@@ -19,6 +19,7 @@ from ..numerics.settling import (
     NEWEST,
     SIZES,
     Columns,
+    FewRows,
     Metrics,
     Search,
     columns_of,
@@ -30,6 +31,7 @@ from ..numerics.settling import (
     stretched,
     trending,
 )
+from ..numerics.stack import stack_prior
 from ..numerics.stepwise import Stepwise
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ BLOCK = 512  # rows that are learned together
 N_GIVEN = 1 + len(forgetting.RATES)  # parts of the stack whose weights are least squares
 REFIT = 256  # newest rows that the fast parts learn; after the last settling all of them
 VALUES, TWO, SEVERAL = range(3)  # what is learned: numbers, or one of so many classes
+FARTHEST = 1e4  # units that a target is from the others at most, until the next settling: their squares are summed
+UNKNOWN = 1e-12  # unit of targets that are all alike; the first other one becomes it
 TRENDS = 64  # rows from which on it can be told whether a column has a trend
 
 
@@ -65,7 +69,8 @@ def found_metrics(
     omega = spec.omega(d, since(SIZES[spec.size].searched, N) // 2, seed)
     V = standardised(columns, X[first:], dtype)
     yield
-    search = Search(V, Y[first:], share[first:], omega, classes=record.task != VALUES)
+    kind = FewRows if N < FIRST_METRIC else Search
+    search = kind(V, Y[first:], share[first:], omega, classes=record.task != VALUES)
     return (yield from settle(search, state.metrics, columns, N, spec.first_width(d)))
 
 
@@ -137,7 +142,7 @@ class Anew:
         state = new._replace(
             columns=self.columns,
             ridge=metrics.ridge.copy(),
-            parts=new.parts._replace(**{name: getattr(old.parts, name) for name in ("averages", "A", "b")}),
+            parts=new.parts._replace(**in_unit(old.parts, old.scale[1] / scale[1])),
             t=old.t,
             mean=old.mean,
             scale=scale,
@@ -170,6 +175,12 @@ def ridge_weights(record: "AutoRecord", state: "AutoState") -> np.ndarray:
     return weights
 
 
+def in_unit(parts: Parts, unit: float) -> dict[str, np.ndarray]:
+    """What rows told the stack beyond its prior, of targets whose unit was so many of what it is now."""
+    A, b = stack_prior(len(parts.b))
+    return {"A": A + unit**2 * (parts.A - A), "b": b + unit**2 * (parts.b - b)}
+
+
 def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
     """(d,) how much of the metric each column has; they add up to 1."""
     T = metrics.metric
@@ -178,11 +189,14 @@ def importances_of(metrics: Metrics, columns: Columns) -> np.ndarray:
 
 
 def scale_of(task: int, targets: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """The center and the unit of a regression's targets, each as much as its row weighs."""
+    """The center and the unit of a regression's targets, weighed as their rows; UNKNOWN while all are alike."""
     if task != VALUES or not weights.any():
         return 0.0, 1.0
+    known = targets[weights > 0]
+    if known.min() == known.max():
+        return float(known[0]), UNKNOWN
     center = np.average(targets, weights=weights)
-    return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + 1e-12
+    return float(center), float(np.sqrt(np.average((targets - center) ** 2, weights=weights))) + UNKNOWN
 
 
 def heads_of(task: int, Y: np.ndarray, errors: np.ndarray, n: int) -> np.ndarray:
@@ -198,4 +212,4 @@ def outputs_of(task: int, targets: np.ndarray, scale: tuple[float, float], K: in
     """(n, K): what each output is to say, +-1 or a standardised value."""
     if task == SEVERAL:
         return np.where(np.arange(K) == targets[:, None], 1.0, -1.0)
-    return ((targets - scale[0]) / scale[1])[:, None]
+    return np.clip((targets - scale[0]) / scale[1], -FARTHEST, FARTHEST)[:, None]

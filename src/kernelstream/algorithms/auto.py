@@ -88,7 +88,17 @@ from ..numerics.stack import learn_stack, stack_weights
 from ..numerics.stepwise import all_steps
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._anew import N_GIVEN, SEVERAL, TWO, VALUES, has_few_rows, learned_anew, ridge_weights
+from ._anew import (
+    FARTHEST,
+    N_GIVEN,
+    SEVERAL,
+    TWO,
+    UNKNOWN,
+    VALUES,
+    has_few_rows,
+    learned_anew,
+    ridge_weights,
+)
 
 if TYPE_CHECKING:
     from ..engine.ahead import Ahead
@@ -769,7 +779,11 @@ def _(record, state, scratch, x, target, weight, scores):
         for k in range(y.shape[0]):
             y[k] = 1.0 if k == target else -1.0
     else:
+        if scale[1] == UNKNOWN and target != scale[0] and weight > 0.0:
+            scale[1] = abs(target - scale[0])  # no part has said anything but 0 so far
         y[0] = (target - scale[0]) / scale[1]
+        if t >= FIRST:
+            y[0] = min(max(y[0], -FARTHEST), FARTHEST)
     if t < kept.x.shape[0]:
         spread_out(x.indices, x.values, kept.x[t])
         kept.targets[t], kept.weights[t] = target, weight

@@ -3,7 +3,8 @@
 Features are z(x) = (sin, cos)(U'v) / sqrt(D/2) of standardised columns v, U = sqrt(2 c / d) T Omega: T is the metric, c
 the width, Omega has orthogonal directions. A metric is learned from average gradient outer products, T <- M^(1/2), M =
 sum_k E grad f_k grad f_k' (Radhakrishnan, Beaglehole, Pandit, Belkin 2022), all of it or its diagonal. Every third row
-is not learned from and judges: the squared error, or, of classes, the squared hinge of the margin to the rival.
+is not learned from and judges: the squared error, or, of classes, the squared hinge of the margin to the rival. Before
+there is a metric every row judges, left out of the others.
 """
 
 import math
@@ -30,7 +31,7 @@ BLOCK = 512  # rows that are lifted together
 LINE = 16  # numbers that a cache line holds at most
 DIAGONAL, FULL = 0, 1
 # Rows at which things are settled: at all, by comparing, boxes, a metric, for the last time.
-FIRST, FIRST_SEARCH, FIRST_BOXES, FIRST_METRIC, LAST = 2, 16, 64, 256, 8192
+FIRST, FIRST_SEARCH, FIRST_BOXES, FIRST_METRIC, LAST = 2, 64, 64, 256, 8192
 TREND = 0.5  # a column leaves the range of its past in more than this share of the newest rows
 NEWEST = 6144  # rows, on which settings are compared
 WIDEST_FULL = 256  # features; beyond, a metric is a diagonal
@@ -278,6 +279,29 @@ class Search:
         return (yield from self.widened(best, 2.0)) if known else best
 
 
+class FewRows(Search):
+    """The same where no row can be spared: each judges what is learned of the others."""
+
+    def __init__(self, V: np.ndarray, Y: np.ndarray, share: np.ndarray, omega: np.ndarray, *, classes: bool):
+        super().__init__(V, Y, share, omega, classes=classes)
+        self.V, self.judging, self.share = V, Y, share
+
+    def fit(self, metric: np.ndarray, width: float) -> Fit:
+        """Without itself row i is off by a_i / C_ii, C = (ZZ' + ridge)^-1, a = CY; one spectrum serves all ridges."""
+        root = np.sqrt(self.share)[:, None]
+        Z, Y = root * lifted(self.V @ self.map(metric, width)), root * self.judging
+        values, vectors = np.linalg.eigh(Z @ Z.T)
+        turned, squares, best = vectors.T @ Y, vectors**2, None
+        for ridge in RIDGES:
+            inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
+            off = (vectors * inverse) @ turned / (squares @ inverse)[:, None]
+            loss = self.loss(self.judging - np.divide(off, root, out=np.zeros_like(off), where=root > 0))
+            if best is None or loss < best.loss:
+                best = Fit(loss, ridge, np.empty((0, 0)), metric, width, None)
+        assert best is not None
+        return best
+
+
 class Metrics(NamedTuple):
     """What was found, and where the next search begins."""
 
@@ -314,12 +338,9 @@ def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: fl
     """
     d = len(columns.scale)
     if N < FIRST_METRIC:
-        starts = [(metrics.diagonal, float(metrics.widths[DIAGONAL]))]
-        if N < 64 or N == 128:
-            starts = [(np.ones(d), width), (as_they_came(columns), width)]
         fits = []
-        for start in starts:
-            fits.append((yield from search.widened(search.fit(*start), 4.0)))
+        for metric in (np.ones(d), as_they_came(columns)):
+            fits.append((yield from search.widened(search.fit(metric, width), 2.0)))
         fit = min(fits, key=lambda fit: fit.loss)
         return metrics._replace(diagonal=fit.metric, widths=np.array([fit.width, 0.0]), ridge=np.array(fit.ridge))
     begun = {DIAGONAL: metrics.diagonal, FULL: metrics.full}

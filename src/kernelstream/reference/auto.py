@@ -71,7 +71,11 @@ class Model:
         return e
 
     def learn(self, x, target):
+        if self.unit == 1e-12 and target != self.center:
+            self.unit = abs(target - self.center)
         y = self.outputs(target, self.center, self.unit)
+        if len(self.X) >= 2:
+            y = np.clip(y, -1e4, 1e4)
         rest = self.w[:-1] @ self.heard(self.e)[:-1] if len(self.X) >= 2 else self.show(x)
         if self.boxes:
             self.boxes.learn(x, y - rest)
@@ -84,7 +88,7 @@ class Model:
             self.learn_fast(self.z, y, self.e)
             self.SA = 0.999 * self.SA + h @ h.T / self.K + 0.01 * np.eye(len(h))
             self.Sb = 0.999 * self.Sb + h @ y / self.K + 0.01 * np.eye(len(h))[0]
-            self.averages = self.averages + np.array([[0.5], [0.1]]) * (y - self.averages)
+            self.learn_averages(y)
             self.Z, self.Y = np.vstack([self.Z, self.z]), np.vstack([self.Y, y])
             self.plains = np.vstack([self.plains, self.plain])
         if t in 2 ** np.arange(1, 14):
@@ -116,6 +120,9 @@ class Model:
         for q, step in enumerate((0.3, 1.0)):
             self.V[q] += step * np.outer(y - e[3 + q], z)
 
+    def learn_averages(self, y):
+        self.averages = self.averages + np.array([[0.5], [0.1]]) * (y - self.averages)
+
     def solve(self):
         A = self.Z.T @ self.Z + self.ridge * np.eye(self.D)
         self.W = np.linalg.solve(A, self.Z.T @ self.Y).T
@@ -138,15 +145,13 @@ class Model:
         V, Y = standardised(X, *self.found[0]), self.all_outputs(*self.found[1])
         gamma = getattr(self.spec.kernel, "gamma", "scale")
         first = 0.08 if gamma == "scale" else min(max(gamma * d, 0.01), 10.0)
-        if N < 16:
+        if N < 64:
             self.metric, self.ridge, self.width = np.ones(d), 0.1, first
-            self.start = self.metric, first
         else:
             omega = self.omega(d, self.searched(N) // 2)
-            compared = Compared(V, Y, omega, self.d, classes=not self.regression)
+            compared = (LeftOut if N < 256 else Compared)(V, Y, omega, self.d, classes=not self.regression)
             if N < 256:
-                starts = [self.start] if N == 64 else [(np.ones(d), first), (self.raw, first)]
-                fits = [compared.widened(compared.fit(*start), 4.0) for start in starts]
+                fits = [compared.widened(compared.fit(T, first), 2.0) for T in (np.ones(d), self.raw)]
                 _loss, self.ridge, _, self.metric, self.width = min(fits, key=lambda fit: fit[0])
                 self.start = self.metric, self.width
             else:
@@ -163,6 +168,7 @@ class Model:
     def build(self, t):
         """Learn all rows anew with what was found."""
         X, N, L = np.array(self.X), 2 ** int(math.log2(t)), self.size.recent
+        self.convert(self.unit / self.found[1][1])
         self.standards, (self.center, self.unit) = self.found
         V, d, self.Y = standardised(X, *self.standards), X.shape[1], self.all_outputs(self.center, self.unit)
         self.D = [D for first, D in self.size.used if first <= N][-1]
@@ -179,12 +185,20 @@ class Model:
         for first in range(0, t, 512):
             self.fade(min(512, t - first))
         self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((2, self.K, self.D))
+        self.averages = np.zeros((2, self.K))
         for z, plain, y in zip(self.Z[-256:], self.plains[-256:], self.Y[-256:], strict=True):
             self.learn_fast(z, y, self.say(z, plain))
+            self.learn_averages(y)
         self.solve_recent(0)
         self.solve_recent(1)
         if N >= 64:
             self.box(X, N)
+
+    def convert(self, unit):
+        """What rows told the stack beyond its prior was of targets in a unit that is so many of the new one."""
+        prior = 10.0 * np.eye(len(self.SA))
+        self.SA = prior + unit**2 * (self.SA - prior)
+        self.Sb = prior[0] + unit**2 * (self.Sb - prior[0])
 
     def box(self, X, N):
         """Boxes of the columns that matter, which learn what was left of all rows."""
@@ -207,7 +221,11 @@ class Model:
         return directions(d, n, self.seed) * kernel.scales(self.seed, n)
 
     def scale(self):
-        return (np.mean(self.targets), np.std(self.targets) + 1e-12) if self.regression else (0.0, 1.0)
+        if not self.regression:
+            return 0.0, 1.0
+        if min(self.targets) == max(self.targets):
+            return self.targets[0], 1e-12
+        return np.mean(self.targets), np.std(self.targets) + 1e-12
 
     def all_outputs(self, center, unit):
         return np.array([self.outputs(target, center, unit) for target in self.targets])
@@ -354,4 +372,21 @@ class Compared:
                 best, width = new, width * by
             if best[4] != first or tried < 1.01 * best[0]:
                 break
+        return best
+
+
+class LeftOut(Compared):
+    """Settings that are compared on every row, as if it had not been learned."""
+
+    def fit(self, metric, width):
+        Z, best = self.lift(metric, width), None
+        A, b = Z.T @ Z, Z.T @ self.Y
+        for ridge in (0.01, 0.1, 1.0):
+            system = A + ridge * np.eye(Z.shape[1])
+            said = [
+                z @ np.linalg.solve(system - np.outer(z, z), b - np.outer(z, y)) for z, y in zip(Z, self.Y, strict=True)
+            ]
+            loss = self.loss(np.array(said), self.Y)
+            if best is None or loss < best[0]:
+                best = loss, ridge, None, metric, width
         return best
