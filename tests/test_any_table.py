@@ -85,6 +85,20 @@ def test_where_blocks_end_has_no_effect(tmp_path, suffix):
         np.testing.assert_array_equal(read(open_source(path, block_rows=block_rows))[0], whole)
 
 
+@pytest.mark.parametrize("width", [1, 2, 54])
+def test_means_do_not_depend_on_blocks_though_few_values_are_missing(tmp_path, width):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, width)) * 10.0 ** rng.uniform(-5, 5, (500, width))
+    X[[301, 499], width - 1] = np.nan
+    lines = ["\t".join([*("NA" if np.isnan(v) else repr(float(v)) for v in row), "1"]) for row in X]
+    (tmp_path / "a.tsv").write_text("\n".join(["\t".join([*(f"x{j}" for j in range(width)), "y"]), *lines]) + "\n")
+    expected = np.cumsum(X[:301], axis=0)[-1, -1] / 301
+    for block_rows in (7, 100, 4096):
+        found = read(open_source(tmp_path / "a.tsv", block_rows=block_rows))[0]
+        assert found[301, -1] == expected
+        assert found[499, -1] == (np.cumsum(np.r_[X[:301, -1], X[302:499, -1]])[-1]) / 498
+
+
 def test_formats_agree(tmp_path):
     rows = table()
     first, *others = (

@@ -41,6 +41,11 @@ def impute(X: NDArray[Any], sums: NDArray[np.float64], counts: NDArray[np.int64]
     nor those of the rows depend on where blocks end.
     """
     known = ~np.isnan(X)
+    if known.all():
+        below = np.concatenate([sums[None], X])
+        # NumPy adds up rows one after another, but numbers that lie side by side in pairs.
+        total = np.add.reduce(below, axis=0) if X.shape[1] > 1 else np.cumsum(below, axis=0)[-1]
+        return total, counts + len(X)
     totals, numbers = np.empty((len(X) + 1, X.shape[1])), np.empty((len(X) + 1, X.shape[1]), np.int64)
     totals[0], numbers[0] = sums, counts
     totals[1:], numbers[1:] = np.where(known, X, 0.0), known

@@ -201,9 +201,9 @@ class Encoder:
     def from_json(cls, written: dict[str, Any], options: ColumnOptions, path: Path) -> "Encoder":
         """The encoder that an earlier pass had at that moment, for `TableSource.go_on`."""
         layout = written["layout"]
-        sets = {name: frozenset(layout[name]) for name in _SETS}
+        sets = {name: frozenset(layout.get(name, ())) for name in _SETS}
         encoder = cls(Layout(**layout | sets), options, np.float64, path)
-        encoder.n_numbers, encoder.origins = written["n_numbers"], dict(written["origins"])
+        encoder.n_numbers, encoder.origins = written["n_numbers"], dict(written.get("origins", {}))
         if written["seen"] is not None:
             sums, counts = written["seen"]
             encoder.seen = np.array(sums, np.float64), np.array(counts, np.int64)
