@@ -22,9 +22,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "auto": {"task": "binary", "classes": ["no", "yes"]},
     "fogd": {"task": "binary", "classes": ["no", "yes"], "algorithm": "fogd"},
 }
-SETTINGS = {"snapshot_seconds": 20.0, "keys_seconds": 60.0, "waiting_rows": 1000, "log_level": "warning"}
+SETTINGS = {"snapshot_seconds": 20.0, "keys_seconds": 60.0, "waiting_rows": 5000, "log_level": "warning"}
 FIRST = 10_000  # rows in bulk before the clock starts: auto has settled then
-WAITING = 50  # rows of a client that wait for their labels at the same time
+ROWS = 20  # that are shown together: in the first tenth of two hours as many as a service remembers to have had labels
+WAITING = 200  # rows of a client that wait for their labels at the same time
 
 MEGABYTE = 2**20
 GROWTH = 16 * MEGABYTE  # of memory, and of the store beyond twice what it was
@@ -75,8 +76,8 @@ class Client(threading.Thread):
         self.n += 1
         name = self.rng.choice(list(MODELS))
         waiting = self.waiting[name]
-        if len(waiting) == WAITING:
-            told = dict(waiting.popleft() for _ in range(5))
+        if len(waiting) >= WAITING:
+            told = dict(waiting.popleft() for _ in range(WAITING // 2))
             self.learned[name] += len(told)
             return "labels", name, {"labels": told}
         row, label = row_of(self.rng)
@@ -86,8 +87,10 @@ class Client(threading.Thread):
             return kind, name, {"rows": [row], "labels": [label]}
         if kind == "predict":
             return kind, name, {"rows": [row]}
-        waiting.append((f"{self.number}-{self.n}", label))
-        return "predict", name, {"rows": [row], "ids": [f"{self.number}-{self.n}"]}
+        rows, labels = zip(*(row_of(self.rng) for _ in range(ROWS)), strict=True)
+        ids = [f"{self.number}-{self.n}-{i}" for i in range(ROWS)]
+        waiting.extend(zip(ids, labels, strict=True))
+        return "predict", name, {"rows": rows, "ids": ids}
 
 
 def row_of(rng: random.Random) -> tuple[dict[str, Any], str]:
