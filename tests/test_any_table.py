@@ -139,14 +139,14 @@ def test_a_model_that_knows_no_words_refuses_them(tmp_path):
 
 
 def test_a_date_that_is_none_is_refused_by_its_line(tmp_path):
-    lines = [f"2026-01-{1 + i % 28:02},{i % 2}\n" for i in range(200_000)]
-    lines[150_000] = "soon,1\n"
+    lines = [f"2026-01-{1 + i % 28:02},{i % 2}\n" for i in range(100_000)]
+    lines[90_000] = "soon,1\n"
     (tmp_path / "a.csv").write_text("when,y\n" + "".join(lines))
-    with pytest.raises(SourceError, match="line 150002, column 1: the value 'soon' of 'when' is not a date"):
+    with pytest.raises(SourceError, match="line 90002, column 1: the value 'soon' of 'when' is not a date"):
         for _ in open_source(tmp_path / "a.csv"):
             pass
     skipping = open_source(tmp_path / "a.csv", on_error="skip")
-    assert sum(len(y) for _, y in skipping) == 199_999
+    assert sum(len(y) for _, y in skipping) == 99_999
 
 
 def test_dates_are_words_or_nothing_where_that_is_asked_for(tmp_path):

@@ -204,6 +204,13 @@ def test_classes_that_are_not_those_of_the_data_are_refused(late, classes, words
     assert_refused(call("run", late, *SMALL, "--classes", classes), *words)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="this system does not list a process's files")
+def test_what_is_refused_after_a_look_is_not_held_open(late):
+    answer = call("run", late, *SMALL, "--classes", "0")
+    held = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    assert answer.exit_code == 2 and str(late) not in held
+
+
 def test_a_regression_has_no_classes(late):
     assert_refused(call("run", late, "--task", "regression", "--classes", "0,1,2,3"), "regression", "leave one")
 

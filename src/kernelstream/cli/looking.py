@@ -41,14 +41,19 @@ def looked(
             say(console, f"scale: {request.scale} takes all rows, which are read once more to learn from them")
     elif not isinstance(rows, Peekable):
         rows = Peekable(rows)
-    found = survey(
-        source if whole else rows,
-        task=request.task,
-        scale=request.scale,
-        classes=classes,
-        all_rows=whole,
-        on_block=on_block,
-    )
+    try:
+        found = survey(
+            source if whole else rows,
+            task=request.task,
+            scale=request.scale,
+            classes=classes,
+            all_rows=whole,
+            on_block=on_block,
+        )
+    except BaseException:
+        if isinstance(rows, Peekable):
+            rows.close()
+        raise
     if isinstance(order, np.ndarray) and not whole:  # which may leave rows out
         found = replace(found, all_rows=False)
     if request.task == AUTO:

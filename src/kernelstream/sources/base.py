@@ -220,8 +220,9 @@ class FileSource(Source):
                 raise SourceError(what, path=self.path) from error
             finally:
                 if self._raw is raw:
-                    # What is over is let go: a source must be able to travel to another process.
-                    self._consumed, self._raw = raw.tell(), None
+                    # What is over is let go: a source must be able to travel to another process. A pass that nobody
+                    # ended may find its file closed by the collector.
+                    self._consumed, self._raw = self._consumed if raw.closed else raw.tell(), None
 
     def _start_pass(self) -> None:
         self.skipped, self.notices = 0, ()

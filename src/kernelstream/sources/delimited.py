@@ -13,6 +13,7 @@ found there, a first line with the same names is a header, and without a header 
 """
 
 import csv
+import functools
 import io
 import itertools
 import math
@@ -372,8 +373,6 @@ class _Rows:
 
     def _first_fault(self, fields: list[str]) -> tuple[int, str]:
         """Position and description of what is wrong with a line; an empty description when nothing is."""
-        import pyarrow as pa
-
         names, label, categorical, word_labels, dropped, dates = self.layout
         if len(fields) != len(names):
             shorter = min(len(fields), len(names))
@@ -394,7 +393,7 @@ class _Rows:
                     remedy = "fill it in, drop the row, or use missing='mean'"
                     return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
             elif position in dates:
-                if not _are_dates(pa.array([field])):
+                if not _is_date(field):
                     what = f"the value {field!r} of {name!r} is not a date, unlike all in the first mebibyte"
                     return position, f"{what}; write it as 2026-01-25 or 2026-01-25 12:30:00, or drop the row"
             elif not categorical[position] and not self.source._is_number(field):
@@ -498,6 +497,13 @@ def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
     while line := stream.readline():
         read.append(line)
         yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
+
+
+@functools.lru_cache(maxsize=65_536)
+def _is_date(field: str) -> bool:
+    import pyarrow as pa
+
+    return _are_dates(pa.array([field]))
 
 
 def _are_dates(fields: Any) -> bool:

@@ -162,6 +162,12 @@ class Peekable(DerivedSource):
             self._peeked.append(block)
         return list(self._peeked)
 
+    def close(self) -> None:
+        """End the pass that was begun to look at it."""
+        if self._blocks is not None:
+            _close(self._blocks)
+        self._peeked, self._blocks = [], None
+
     def __iter__(self) -> Iterator[LabelledBlock]:
         peeked, blocks = self._peeked, self._blocks
         self._peeked, self._blocks = [], None
