@@ -50,6 +50,56 @@ def test_compiled_equals_the_reference_while_a_metric_is_learned(task):
     assert learner.size == size
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_compiled_equals_the_reference_when_a_constant_column_comes_alive(task):
+    X, y = stream(task, n=800)
+    X[:395, 0] = X[0, 0]
+    case = next(c for c in selection(SMALL) if c.task == task)
+    learner = Learner(SMALL, TASKS[task], seed=3, dtype="float64")
+    scores = learner.learn(X, y)
+    expected, _, _ = reference.learn(SMALL, reference_loss(case), X, learner.task.encode(y), TASKS[task].n_outputs, 3)
+    np.testing.assert_allclose(scores, expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_column_that_comes_alive_after_all_is_settled_is_learned(dense, tmp_path):
+    X, y = stream("binary", n=OVER + 4000)
+    X[: OVER + 200, 1] = 0.0  # without it nothing can be told
+    late = slice(OVER + 1500, None)
+    given = X if dense else sp.csr_array(X)
+    whole = Learner(SMALL, TASKS["binary"])
+    scores = whole.learn(given, y)
+    never = Learner(SMALL, TASKS["binary"]).learn(np.where(np.arange(5) == 1, 0.0, X), y)
+    errors = [np.mean(np.sign(said[late, 0]) != y[late]) for said in (scores, never)]
+    assert errors[0] < 0.33 and errors[1] > 0.45, errors
+    cut = Learner(SMALL, TASKS["binary"])
+    cut.learn(given[: OVER + 201], y[: OVER + 201])  # it has been seen to differ in one row
+    cut.save(tmp_path / "m.ks")
+    cut = Learner.load(tmp_path / "m.ks")
+    for t in range(OVER + 201, len(y), 333):
+        cut.learn(given[t : t + 333], y[t : t + 333])
+    assert snapshot(cut) == snapshot(whole)
+
+
+def test_a_feature_that_comes_after_all_is_settled_is_learned_and_merges():
+    X, y = stream("binary", n=OVER + 4000)
+    first = Learner(SMALL, TASKS["binary"], grow_features=True)
+    first.learn(np.delete(X, 1, axis=1)[:OVER], y[:OVER])
+    moved = np.hstack([np.delete(X, 1, axis=1), X[:, 1:2]])
+    forks = [first.snapshot() for _ in range(2)]
+    for fork, rows in zip(forks, (slice(OVER, OVER + 2000), slice(OVER + 2000, None)), strict=True):
+        fork.learn(moved[rows], y[rows])
+    probe, truth = stream("binary", n=2000, seed=9)
+    probe = np.hstack([np.delete(probe, 1, axis=1), probe[:, 1:2]])
+
+    def error(learner):
+        return np.mean(np.sign(learner.scores(probe)[:, 0]) != truth)
+
+    apart = [error(fork) for fork in forks]
+    merged = forks[0].merge(forks[1], since=first)
+    assert max(apart) < 0.33 and error(merged) < max(apart) + 0.01 and error(first) > 0.45
+
+
 def test_more_directions_begin_with_the_same():
     omega = directions(5, 64, 3)
     assert all(np.array_equal(directions(5, n, 3), omega[:, :n]) for n in (1, 5, 13, 32))

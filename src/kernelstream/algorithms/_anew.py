@@ -88,16 +88,17 @@ class Anew:
         metrics: Metrics,
     ):
         d, K, seed, dtype, N = len(state.map), len(state.mean), int(state.seed), state.map.dtype, len(X)
-        self.record, self.metrics, self.columns = record, metrics, columns
+        self.record, self.columns = record, columns
+        n_varying = int((columns.scale > 0).sum())
+        self.metrics = metrics._replace(n_varying=np.array(n_varying))
         self.scale = scale_of(record.task, state.kept.targets[:N], state.kept.weights[:N])
         self.refit = 0 if N == LAST else max(0, last - REFIT)
         self.new = new = spec.empty(Shape(d, K, seed, dtype), N)
-        n_varying = int((self.columns.scale > 0).sum())
         U = stretched(metrics.metric, metrics.width, spec.omega(d, new.map.shape[1], seed), n_varying)
         P = directions(d, new.recent.map.shape[1], seed + 1).copy()
         if N >= TRENDS:
             P[trending(self.columns, X)] = 0.0
-        new.map[...] = U
+        new.map[...] = np.where(columns.scale[:, None] > 0, U, 0.0)  # what wakes is for least squares that forgets
         new.recent.map[...] = stretched(np.ones(d), forgetting.WIDTH, P, n_varying)
         self.importances = importances_of(metrics, columns)
         if len(new.boxes.cells):
@@ -151,6 +152,7 @@ class Anew:
             importances=self.importances,
             metrics=metrics,
             shown=old.shown,
+            waking=old.waking,
         )
         state.weights[...] = ridge_weights(self.record, state)
         return state

@@ -1,7 +1,7 @@
 """Auto: nothing to set. f(x) = w'e(x), the stack of what these parts say of a raw row, each learned in one pass:
 
     ridge      least squares on random Fourier features z of a learned metric
-    recent     least squares that forgets, at two rates, on features of a plain metric
+    recent     least squares that forgets, at two rates, on features of a plain metric; sees columns that come alive
     lms        least mean squares on z, with a short step and a long one
     hinge      for classes: descent of the hinge loss on z, likewise
     averages   of the newest labels, over about 2 rows and 10
@@ -78,14 +78,17 @@ from ..numerics.settling import (
     Columns,
     Metrics,
     directions,
+    later_directions,
     no_columns,
     no_metrics,
     settling_row,
     since,
+    stretched,
 )
 from ..numerics.shown import Shown, keep_said, none_shown, take_said
 from ..numerics.stack import learn_stack, stack_weights
 from ..numerics.stepwise import all_steps
+from ..numerics.waking import Waking, asleep, awake, awake_in_either, none_waking, watch
 from ..parameters import one_of
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._anew import (
@@ -164,11 +167,14 @@ class AutoState(NamedTuple):
     tables: Tables
     boxes: Boxes
     shown: Shown
+    waking: Waking
     seed: np.ndarray  # 0-d
 
 
 class AutoScratch(NamedTuple):
     common: Common
+    asleep: np.ndarray  # the columns that are constant so far
+    raw: np.ndarray  # (d,) a row
     indptr: np.ndarray  # the standardised rows as a block
     indices: np.ndarray
     values: np.ndarray  # (chunk * d,)
@@ -272,6 +278,7 @@ class Auto(Algorithm):
             tables=Tables(*draw_tables(size.tables, size.used[0][1] // 2, shape.seed)),
             boxes=no_boxes(d, K, dtype, *boxes),
             shown=none_shown(N_PARTS, K, dtype),
+            waking=none_waking(d),
             seed=np.array(shape.seed, np.int64),
         )
 
@@ -298,7 +305,8 @@ class Auto(Algorithm):
         said = np.zeros((N_PARTS, K)), np.zeros((N_PARTS, K))
         stack = np.zeros(len(state.weights)), np.zeros(K), np.zeros(K)
         weights = np.zeros(N_PARTS), np.zeros((N_PARTS, N_PARTS))
-        return AutoScratch(shared, *block, *rows, *plainly, *given, *codes, *boxed, *said, *stack, *weights)
+        watched = asleep(state.columns), np.zeros(d, dtype)
+        return AutoScratch(shared, *watched, *block, *rows, *plainly, *given, *codes, *boxed, *said, *stack, *weights)
 
     def n_stored(self, state: AutoState) -> int:
         return int(state.weights.shape[1])
@@ -371,6 +379,10 @@ class Auto(Algorithm):
         def wider(array: np.ndarray, axis: int, fill: float = 0.0) -> np.ndarray:
             return longer(array, axis, d, fill)
 
+        plain = state.recent.map
+        drawn = later_directions(before, d, plain.shape[1], int(state.seed) + 1)
+        rows = stretched(np.ones(d - before), forgetting.WIDTH, drawn, int(metrics.n_varying)).astype(plain.dtype)
+
         metrics = metrics._replace(diagonal=wider(metrics.diagonal, 0, 1.0))
         if d > WIDEST_FULL:  # from now on there is only the diagonal
             widths = np.array([metrics.widths[0] or metrics.widths[1], 0.0])
@@ -382,7 +394,8 @@ class Auto(Algorithm):
         return state._replace(
             columns=Columns(*(wider(array, 0) for array in state.columns)),
             map=wider(state.map, 0),
-            recent=state.recent._replace(map=wider(state.recent.map, 0)),
+            recent=state.recent._replace(map=np.concatenate([plain, rows])),
+            waking=Waking(*(wider(array, 0) for array in state.waking)),
             importances=wider(state.importances, 0),
             kept=state.kept._replace(x=wider(state.kept.x, 1)),
             boxes=state.boxes._replace(edges=wider(state.boxes.edges, 0)),
@@ -461,7 +474,10 @@ class Auto(Algorithm):
         scale = state.scale.copy()
         scale[2:] = min(scale[2], other.scale[2]), max(scale[3], other.scale[3])
         joined = of_both(*sums) if since is None else without(of_both(*sums), with_waiting(copied(since.sums)))
+        columns, waking = awake_in_either((state.columns, state.waking), (other.columns, other.waking))
         merged = state._replace(
+            columns=columns,
+            waking=waking,
             sums=joined,
             recent=forgetting.of_both(*recents, once=since is not None),
             parts=Parts(*(mean(*pair) for pair in zip(state.parts, other.parts, strict=True))),
@@ -496,6 +512,7 @@ class Auto(Algorithm):
             else:
                 state = self.settling(record, state, t, ahead)
             if t % PIECE == 0 and built_row(t - 1) == built_row(t):
+                state = with_awake(state)
                 forgetting.add_waiting(state.recent)
                 if t // PIECE % 2 == 0:
                     forgetting.solve(state.recent, t // (2 * PIECE) % len(RATES))
@@ -605,6 +622,12 @@ def longer(array: np.ndarray, axis: int, n: int, fill: float = 0.0) -> np.ndarra
     shape = list(array.shape)
     shape[axis] = n - shape[axis]
     return np.concatenate([array, np.full(shape, fill, array.dtype)], axis=axis)
+
+
+def with_awake(state: AutoState) -> AutoState:
+    """The state with the columns that have been seen to vary."""
+    columns = awake(state.columns, state.waking)
+    return state if columns is state.columns else state._replace(columns=columns)
 
 
 def begun_anew(state: AutoState) -> AutoState:
@@ -796,6 +819,9 @@ def _(record, state, scratch, x, target, weight, scores):
         for k in range(state.mean.shape[0]):
             kept.rest[t, k] = state.mean[k]
             state.mean[k] += (y[k] - state.mean[k]) / (t + 1)
+    if scratch.asleep.shape[0] > 0 and t >= FIRST and weight > 0.0:
+        spread_out(x.indices, x.values, scratch.raw)
+        watch(state.columns, state.waking, scratch.asleep, scratch.raw)
     state.t[()] = t + 1
     scratch.common.halt[()] = t + 1 >= state.due[2]
     return slope(record.loss, target, scores, scratch.common.slope)

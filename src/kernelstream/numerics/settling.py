@@ -89,8 +89,13 @@ def columns_of(X: np.ndarray) -> Columns:
             heavy[j] = np.median(sizes)
             tamed = _logarithm(X[:, j], heavy[j])
             center[j], deviation[j] = tamed.mean(), tamed.std()
-    varies = deviation > 1e-9 * (np.abs(center) + 1e-9)
-    return Columns(heavy, center, np.where(varies, 1.0 / np.where(varies, deviation, 1.0), 0.0))
+    some = varies(center, deviation)
+    return Columns(heavy, center, np.where(some, 1.0 / np.where(some, deviation, 1.0), 0.0))
+
+
+def varies(center: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Whether columns are more than constant."""
+    return np.asarray(deviation > 1e-9 * (np.abs(center) + 1e-9))
 
 
 def standardised(columns: Columns, X: np.ndarray, dtype: Any) -> np.ndarray:
@@ -134,6 +139,12 @@ def directions(width: int, n: int, seed: int) -> np.ndarray:
     found = np.ascontiguousarray(turned.transpose(1, 0, 2).reshape(width, -1)[:, :n])
     found.setflags(write=False)
     return found
+
+
+def later_directions(first: int, width: int, n: int, seed: int) -> np.ndarray:
+    """(width - first, n): rows for columns that come later, each a function of (seed, column), as normal as Omega's."""
+    rows = [np.random.default_rng([seed, 3, column]).standard_normal(n) for column in range(first, width)]
+    return np.array(rows).reshape(-1, n)
 
 
 def stretched(metric: np.ndarray, width: float, omega: np.ndarray, n_varying: int) -> np.ndarray:
@@ -310,6 +321,7 @@ class Metrics(NamedTuple):
     widths: np.ndarray  # (2,) of DIAGONAL and FULL; 0: none, or given up
     best: np.ndarray  # 0-d, which of them is used
     ridge: np.ndarray  # 0-d
+    n_varying: np.ndarray  # 0-d, columns that were not constant
 
     @property
     def metric(self) -> np.ndarray:
@@ -323,7 +335,8 @@ class Metrics(NamedTuple):
 def no_metrics(d: int, width: float, settled: int) -> Metrics:
     """Before any search; with the shapes that they have after settling at a row."""
     full = d if settled >= FIRST_METRIC and d <= WIDEST_FULL else 0
-    return Metrics(np.ones(d), np.eye(full), np.array([width, 0.0]), np.array(DIAGONAL), np.array(RIDGES[1]))
+    found = np.array(DIAGONAL), np.array(RIDGES[1]), np.zeros((), np.int64)
+    return Metrics(np.ones(d), np.eye(full), np.array([width, 0.0]), *found)
 
 
 def settling_row(t: int) -> int:
@@ -355,10 +368,10 @@ def settle(search: Search, metrics: Metrics, columns: Columns, N: int, width: fl
             found[kind] = yield from search.improved(kind, begun[kind], float(widths[kind]), known=N > FIRST_METRIC)
     best = min(found, key=lambda kind: found[kind].loss)
     kept = [kind for kind, fit in found.items() if N < ONE_KIND or fit.loss <= WORSE * found[best].loss]
-    return Metrics(
-        found[DIAGONAL].metric if DIAGONAL in kept else metrics.diagonal,
-        found[FULL].metric if FULL in kept else begun[FULL],
-        np.array([found[kind].width if kind in kept else 0.0 for kind in (DIAGONAL, FULL)]),
-        np.array(best),
-        np.array(found[best].ridge),
+    return metrics._replace(
+        diagonal=found[DIAGONAL].metric if DIAGONAL in kept else metrics.diagonal,
+        full=found[FULL].metric if FULL in kept else begun[FULL],
+        widths=np.array([found[kind].width if kind in kept else 0.0 for kind in (DIAGONAL, FULL)]),
+        best=np.array(best),
+        ridge=np.array(found[best].ridge),
     )

@@ -32,7 +32,7 @@ class Model:
         M = 1 + 2 + 2 + 2 + 2 + 1 + 1
         self.rest, self.boxes = [], None
         self.SA, self.Sb, self.averages = 10.0 * np.eye(M), 10.0 * np.eye(M)[0], np.zeros((2, K))
-        self.kinds, self.start = None, None
+        self.kinds, self.start, self.watched = None, None, {}
         self.pick, self.offset = draw_tables(self.size.tables, self.size.used[0][1] // 2, seed)
 
     # A row.
@@ -84,6 +84,7 @@ class Model:
         self.targets.append(target)
         t = len(self.X)
         if t > 2:
+            self.watch(x)
             h = self.heard(self.e)
             self.learn_fast(self.z, y, self.e)
             self.SA = 0.999 * self.SA + h @ h.T / self.K + 0.01 * np.eye(len(h))
@@ -99,11 +100,28 @@ class Model:
         elif t == self.solve_at:
             self.solve()
         elif t % 128 == 0:
+            self.wake()
             self.fade(t - len(self.ages[0]))
             if t % 256 == 0:
                 self.solve_recent(t // 256 % 2)
         if t in (self.build_at, self.solve_at):
             self.solve_at = t + (max(2, t // 8) if t < 1024 else t // 4)
+
+    def watch(self, x):
+        """The mean and variance of a constant column since it has been another, and how often it was."""
+        _, center, inverse = self.standards
+        for j in np.flatnonzero(inverse == 0):
+            other = abs(x[j] - center[j]) > 1e-6 * abs(center[j])
+            if other or j in self.watched:
+                others, n, m, s = self.watched.get(j, (0, 0, 0.0, 0.0))
+                r = max(1 / (n + 1), 1 / 1024)
+                self.watched[j] = others + other, n + 1, m + r * (x[j] - m), (1 - r) * (s + r * (x[j] - m) ** 2)
+
+    def wake(self):
+        _, center, inverse = self.standards
+        for j, (others, _, m, s) in self.watched.items():
+            if inverse[j] == 0 and others >= 8 and math.sqrt(s) > 1e-9 * (abs(m) + 1e-9):
+                center[j], inverse[j] = m, 1 / math.sqrt(s)
 
     def learn_fast(self, z, y, e):
         if not self.regression:
@@ -173,6 +191,7 @@ class Model:
         V, d, self.Y = standardised(X, *self.standards), X.shape[1], self.all_outputs(self.center, self.unit)
         self.D = [D for first, D in self.size.used if first <= N][-1]
         self.U = stretched(self.metric, self.width, self.omega(d, self.D // 2), self.d)
+        self.U[self.standards[2] == 0] = 0.0
         self.Z = self.lift(V)
         self.solve()
         plain = directions(d, L // 2, self.seed + 1).copy()
