@@ -46,6 +46,13 @@ MOSTLY = 0.5  # of a column's values
 _MANY_WORDS = 100  # of a column; if most rows have one of their own, it tells nothing
 
 
+class Words(NamedTuple):
+    """Of a column of text with values that are no numbers: the share of words, and whether all values are dates."""
+
+    share: float
+    dated: bool
+
+
 class ColumnOptions:
     """How columns become features. `encoding` is what an earlier source's `encoding` said, and overrules the rest."""
 
@@ -85,6 +92,16 @@ class ColumnOptions:
         """Whether the columns of words are those that are named, whatever the file shows."""
         named = self.categorical != AUTO and len(self.categorical_columns) > 0
         return named or self.categorical == REFUSE or self.encoding is not None
+
+    def kinds(self, found: dict[str, Words]) -> tuple[set[str], set[str]]:
+        """The names of the columns that hold words, and of those that hold dates, where text shows these."""
+        named = set(self.categorical_columns)
+        if self.knows_words:
+            return named, set(self.origins)
+        if self.categorical != AUTO:
+            return set(found), set()
+        dates = {name for name, words in found.items() if words.dated and self.dates} - named
+        return named | {name for name, words in found.items() if words.share > MOSTLY} - dates, dates
 
     def dropped(self, names: list[str], label: int | None, path: Path) -> frozenset[int]:
         """The positions of the columns to leave out, which go by name or position."""

@@ -14,7 +14,6 @@ found there, a first line with the same names is a header, and without a header 
 
 import csv
 import functools
-import io
 import itertools
 import math
 import os
@@ -23,11 +22,11 @@ from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..encoding.values import AUTO, REFUSE, dates_of
 from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, one_of, to_number
-from .columns import MOSTLY, ColumnOptions, Encoder, Layout
+from .columns import ColumnOptions, Encoder, Layout, Words
+from .quoting import ends_in_quotes, fields_of, has_open_quote, open_lines, rows_of, unfinished
 from .tables import TableSource
 
 _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
@@ -35,7 +34,6 @@ _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", 
 _NULLS = [*_MISSING, *(f" {word}" for word in _MISSING)]
 _CHUNK_BYTES = 2**20
 _OPEN_QUOTE = "a quoted field is never closed; close it, or drop the row"
-_LONGEST_ROW = 2**20  # bytes, of a row that spans lines
 _DECIMALS = (".", ",")
 _DELIMITERS = ";\t|,"
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
@@ -50,13 +48,6 @@ class _Head(NamedTuple):
     names: list[str]
     label: int | None
     skip: int
-
-
-class _Words(NamedTuple):
-    """The share of a column's fields that are words and nothing else, and whether all of them are dates."""
-
-    share: float
-    dated: bool
 
 
 class DelimitedSource(TableSource):
@@ -123,11 +114,11 @@ class DelimitedSource(TableSource):
             if not piece:
                 yield piece
                 continue
-            if self.span is not None and b'"' in piece and _open_lines(piece)[0]:
+            if self.span is not None and b'"' in piece and open_lines(piece)[0]:
                 what = "a quoted field holds a line break, and lines are read apart; convert the file to Parquet first"
                 raise SourceError(what, path=self.path)
             text = rest + piece
-            rest = _unfinished(text, self.delimiter)
+            rest = unfinished(text, self.delimiter)
             if len(text) > len(rest):
                 yield text[: len(text) - len(rest)]
         if rest:
@@ -211,21 +202,11 @@ class DelimitedSource(TableSource):
             if self.on_error == "skip" and label in wordy and wordy[label].share <= FEW:
                 del wordy[label]
             word_labels = label in wordy
-            words, dates = self._kinds({names[at]: wordy[at] for at in doubtful if at in wordy and at != label})
+            words, dates = self.columns.kinds({names[at]: wordy[at] for at in doubtful if at in wordy and at != label})
         dated = {at for at, name in enumerate(names) if name in dates} - {label, *dropped}
         return Layout(names, label, [name in words for name in names], word_labels, dropped, frozenset(dated))
 
-    def _kinds(self, wordy: dict[str, "_Words"]) -> tuple[set[str], set[str]]:
-        """The names of the columns that hold words, and of those that hold dates."""
-        options, named = self.columns, set(self.columns.categorical_columns)
-        if options.knows_words:
-            return named, set(options.origins)
-        if options.categorical != AUTO:
-            return set(wordy), set()
-        dates = {name for name, words in wordy.items() if words.dated and options.dates} - named
-        return named | {name for name, words in wordy.items() if words.share > MOSTLY} - dates, dates
-
-    def _wordy_columns(self, text: bytes, n_columns: int, doubtful: list[int]) -> dict[int | None, "_Words"]:
+    def _wordy_columns(self, text: bytes, n_columns: int, doubtful: list[int]) -> dict[int | None, Words]:
         """Those of the doubtful columns with a field that is neither a number nor missing. Odd lines do not count."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -249,7 +230,7 @@ class DelimitedSource(TableSource):
                 include_columns=[names[position] for position in doubtful],
             ),
         )
-        wordy: dict[int | None, _Words] = {}
+        wordy: dict[int | None, Words] = {}
         for position in doubtful:
             fields = pc.utf8_trim_whitespace(table.column(names[position]))
             fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
@@ -257,7 +238,7 @@ class DelimitedSource(TableSource):
                 (fields if self.decimal == "." else pc.replace_substring(fields, self.decimal, ".")).cast(pa.float64())
             except pa.ArrowInvalid:
                 share = sum(map(self._is_word, fields.to_pylist())) / len(fields)
-                wordy[position] = _Words(share, _are_dates(fields))
+                wordy[position] = Words(share, _are_dates(fields))
         return wordy
 
 
@@ -304,7 +285,7 @@ class _Rows:
             reason = "a value is missing" if self._lacks(table) else ""
             if not reason and self._overflows(table):
                 reason = "a value is infinite"
-            if not reason and _has_open_quote(text, self.source.delimiter):
+            if not reason and has_open_quote(text, self.source.delimiter):
                 reason = _OPEN_QUOTE
         except pa.ArrowInvalid as error:
             reason = str(error)
@@ -316,7 +297,7 @@ class _Rows:
             yield from self._readable(rest, line)
             return
         # Only pyarrow sees what is wrong: halves, until the faulty row stands alone.
-        rows = _rows(text, self.source.delimiter)
+        rows = rows_of(text, self.source.delimiter)
         cut = sum(map(len, rows[: len(rows) // 2]))
         if cut > 0:
             yield from self._readable(text[:cut], line)
@@ -326,13 +307,13 @@ class _Rows:
 
     def _without_faults(self, text: bytes, line: int) -> bytes:
         """The text with empty lines in place of each faulty row; what is wrong with those goes to `_skip`."""
-        rows = _rows(text, self.source.delimiter)
+        rows = rows_of(text, self.source.delimiter)
         for number, row in enumerate(rows):
             # Each row on its own: a quote that is never closed spoils no other.
             try:
-                fields = next(_fields(row, self.source.delimiter), [])
+                fields = next(fields_of(row, self.source.delimiter), [])
                 position, what = self._first_fault(fields) if fields else (0, "")
-                if row.count(b'"') % 2 and _ends_in_quotes(row, self.source.delimiter):
+                if row.count(b'"') % 2 and ends_in_quotes(row, self.source.delimiter):
                     what = _OPEN_QUOTE
             except csv.Error as error:
                 position, what = 0, f"{error}; is the delimiter {self.source.delimiter!r} right?"
@@ -419,77 +400,6 @@ def _parsing(text: bytes, delimiter: str) -> Any:
     import pyarrow.csv
 
     return pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
-
-
-def _fields(row: bytes, delimiter: str, *, strict: bool = False) -> Iterator[list[str]]:
-    """The fields of a row; those of several where they are several."""
-    return csv.reader(io.StringIO(row.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter, strict=strict)
-
-
-def _ends_in_quotes(text: bytes, delimiter: str) -> bool:
-    """Whether a quoted field goes on behind this text."""
-    try:
-        for _ in _fields(text, delimiter, strict=True):
-            pass
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
-
-
-def _is_row(text: bytes, delimiter: str) -> bool:
-    try:
-        return len(list(_fields(text, delimiter, strict=True))) == 1
-    except csv.Error:
-        return False
-
-
-def _open_lines(text: bytes) -> tuple[list[int], NDArray[np.int64]]:
-    """The lines with an odd number of quotes: whatever spans lines begins and ends with one. And where lines end."""
-    codes = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(codes == ord("\n")) + 1
-    quotes = np.diff(np.searchsorted(np.flatnonzero(codes == ord('"')), ends), prepend=0)
-    return np.flatnonzero(quotes % 2).tolist(), ends
-
-
-def _spans(text: bytes, delimiter: str) -> tuple[list[tuple[int, int]], int]:
-    """The rows that span lines, as first and last line, and where a row begins that is not finished (or the end)."""
-    lines, ends = _open_lines(text)
-    spans: list[tuple[int, int]] = []
-    for at, line in enumerate(lines):
-        if spans and line <= spans[-1][1]:
-            continue
-        start = int(ends[line - 1]) if line > 0 else 0
-        if at + 1 < len(lines) and _is_row(text[start : ends[lines[at + 1]]], delimiter):
-            spans.append((line, lines[at + 1]))
-        elif at + 1 == len(lines) and len(text) - start < _LONGEST_ROW and _ends_in_quotes(text[start:], delimiter):
-            return spans, start
-    return spans, len(text)
-
-
-def _unfinished(text: bytes, delimiter: str) -> bytes:
-    """The end of a text that belongs to a row which goes on behind it."""
-    return text[_spans(text, delimiter)[1] :] if b'"' in text else b""
-
-
-def _has_open_quote(text: bytes, delimiter: str) -> bool:
-    """Whether a line opens a quote that is not closed: pyarrow would take what follows for the same field."""
-    if b'"' not in text:
-        return False
-    lines, ends = _open_lines(text)
-    spanned = {line for first, last in _spans(text, delimiter)[0] for line in range(first, last + 1)}
-    return any(
-        _ends_in_quotes(text[int(ends[line - 1]) if line > 0 else 0 : ends[line]], delimiter)
-        for line in lines
-        if line not in spanned
-    )
-
-
-def _rows(text: bytes, delimiter: str) -> list[bytes]:
-    """The rows of a text, each with its line breaks."""
-    rows = [line + b"\n" for line in text.split(b"\n")[:-1]]
-    for first, last in reversed(_spans(text, delimiter)[0] if b'"' in text else []):
-        rows[first : last + 1] = [b"".join(rows[first : last + 1])]
-    return rows
 
 
 def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from ..encoding.tables import DATE, NUMBER, WORD
 from ..encoding.values import AUTO
 from .base import LabelledBlock, SourceError
-from .columns import MOSTLY, Encoder, Layout
+from .columns import Encoder, Layout, Words
 from .tables import TableSource
 
 _CHUNK_BYTES = 2**20
@@ -56,21 +56,15 @@ class JsonLinesSource(TableSource):
             raise SourceError(f"the names are {names}; a label and a feature are needed", path=self.path, line=1)
         label = self._label_position(names)
         dropped = self.columns.dropped(names, label, self.path)
-        words, dates = self._kinds({name: kinds[name] for at, name in enumerate(names) if at != label})
+        wordy = {
+            name: Words(1 - kinds[name][NUMBER] / kinds[name].total(), set(kinds[name]) == {DATE})
+            for at, name in enumerate(names)
+            if at != label and set(kinds[name]) - {NUMBER}
+        }
+        words, dates = self.columns.kinds(wordy)
         dated = {at for at, name in enumerate(names) if name in dates} - {label, *dropped}
         word_labels = label is not None and bool(set(kinds[names[label]]) - {NUMBER})
         return Layout(names, label, [name in words for name in names], word_labels, dropped, frozenset(dated))
-
-    def _kinds(self, kinds: dict[str, Counter[str]]) -> tuple[set[str], set[str]]:
-        """The names of the columns that hold words, and of those that hold dates."""
-        options, named = self.columns, set(self.columns.categorical_columns)
-        if options.knows_words:
-            return named, set(options.origins)
-        if options.categorical != AUTO:
-            return {name for name, found in kinds.items() if set(found) - {NUMBER}}, set()
-        dates = {name for name, found in kinds.items() if set(found) == {DATE} and options.dates} - named
-        wordy = {name for name, found in kinds.items() if found.total() - found[NUMBER] > MOSTLY * found.total()}
-        return named | (wordy - dates), dates
 
     def _label_position(self, names: list[str]) -> int | None:
         if self.label is None or self.label in names:
