@@ -310,6 +310,24 @@ def _copier() -> Callable[[Any], Any]:
     return copied
 
 
+_inlined: dict[Callable[..., Any], Any] = {}  # each of those functions, and how Numba reads it, once it has
+
+
+def _read_once(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's way to read a function that is inlined, gone once for each of ours; Numba copies what it then changes."""
+
+    @functools.wraps(read)
+    def found(worker: Any, function: Callable[..., Any], enable_ssa: bool = False) -> Any:
+        if function not in _inlined or enable_ssa:
+            return read(worker, function, enable_ssa)
+        if _inlined[function] is None:
+            _inlined[function] = read(worker, function)
+        worker.flags.enable_ssa = False  # as reading leaves it
+        return _inlined[function]
+
+    return found
+
+
 def _nothing() -> None:
     pass
 
@@ -319,17 +337,21 @@ def _begin_compiling() -> None:
     """What is needed when something is compiled, and not to load code.
 
     Numba looks through all packages for extensions of it. To inline a function it copies that block by block, and with
-    each block all variables of the function: a third of the time that compiling takes.
+    each block all variables of the function: a third of the time that compiling takes. And it reads the function anew
+    wherever it is called.
     """
     from numba.core import entrypoints, inline_closurecall
 
     entrypoints.init_all()
     if getattr(inline_closurecall, "copy", None) is copy:
         inline_closurecall.copy = SimpleNamespace(deepcopy=_copier(), copy=copy.copy)
+        worker = inline_closurecall.InlineWorker
+        worker.run_untyped_passes = _read_once(worker.run_untyped_passes)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A small function that becomes part of each compiled function that calls it."""
+    _inlined[function] = None
     return numba.njit(inline="always", **_OPTIONS)(function)
 
 
