@@ -96,6 +96,41 @@ def test_a_table_of_numbers_may_have_any_names():
     assert columns.known({"b": 9, 7: 8}).tolist() == [8.0, 9.0]
 
 
+@pytest.mark.parametrize("missing", ["zero", "refuse"])
+def test_a_table_is_read_by_its_names_whatever_table_came_before_it(missing):
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+    columns = Columns(missing=missing)
+    columns.take(table)
+    for part in (table, table[1:], table.iloc[[2, 0]], table.copy(), table[["b", "a"]], table[["b", "a"]][:1]):
+        expected = part[["a", "b"]].to_numpy()
+        assert np.array_equal(columns.take(part), expected) and np.array_equal(columns.show(part), expected)
+        same_order = list(part.columns) == ["a", "b"]
+        assert same_order == (columns.complete_table(part) is not None)
+    swapped = table.rename(columns={"a": "b", "b": "a"})
+    assert np.array_equal(columns.take(swapped), table[["b", "a"]].to_numpy())
+    words = table.assign(b=["x", "y", "x"])  # the names of before, and words
+    assert columns.complete_table(words) is None
+    late = table.assign(c=7.0)
+    assert columns.take(late)[:, 2].tolist() == [7.0, 7.0, 7.0]
+    assert columns.complete_table(table) is None and columns.complete_table(late) is not None
+
+
+def test_a_table_that_lacks_something_or_has_too_much_is_not_complete():
+    table = pd.DataFrame({"a": [1.0, math.nan], "b": [4.0, 5.0]})
+    columns = Columns(missing="zero")
+    columns.take(table)
+    assert columns.complete_table(table) is None and columns.complete_table(table[:1]) is not None
+    assert columns.take(table).tolist() == columns.show(table).tolist() == [[1.0, 4.0], [0.0, 5.0]]
+    for far in (table[:1] * 1e16, table[:1] * -1e16):
+        assert columns.complete_table(far) is None
+        for read in (columns.take, columns.show):
+            with pytest.raises(ValueError, match=r"Row 0: the value -?1e\+16 of 'a' exceeds 1e\+15"):
+                read(far)
+    means = Columns(missing="mean")
+    means.take(table)
+    assert means.complete_table(table[:1]) is None  # each row moves a mean
+
+
 def test_what_is_missing_is_the_mean_of_what_came_before():
     columns = Columns(missing="mean")
     X = columns.take([{"a": 1.0, "w": "x"}, {"a": 3.0}, {"w": "x"}, {"a": None, "w": None}, {"a": 11.0, "w": "x"}])

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -107,6 +108,22 @@ def test_a_block_that_is_refused_leaves_the_names_as_they_were():
         with pytest.raises(ValueError, match=words):
             one.learn(rows, labels)
         assert snapshot(one) == before and one.columns.to_json() == known
+
+
+def test_an_interrupt_while_names_are_taken_in_leaves_them_as_they_were():
+    class Interrupting(dict):
+        def items(self):
+            signal.raise_signal(signal.SIGINT)
+            return super().items()
+
+    learner = Learner("fogd", Regression(), columns=Columns(missing="mean"))
+    learner.learn([{"a": 1.0}, {"a": 2.0}], [0.0, 1.0])
+    before = learner.columns.to_json()
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn([{"a": 5.0, "b": 1.0}, Interrupting(a=3.0, c=2.0)], [1.0, 0.0])
+    assert learner.columns.to_json() == before and learner.n_seen == 2
+    learner.learn([{"a": 5.0, "c": 1.0}], [1.0])
+    assert learner.columns.feature_names == ["a", "c"]
 
 
 def test_rows_that_were_learned_before_a_divergence_have_their_names():

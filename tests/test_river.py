@@ -12,6 +12,7 @@ from kernelstream.encoding import Columns
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.river import KernelClassifier, KernelRegressor
+from timing import times_as_fast
 
 GAUSSIAN = Gaussian(gamma=0.3)
 SMALL = Ridge(kernel=GAUSSIAN, n_components=20)
@@ -260,3 +261,25 @@ def test_what_was_computed_for_a_prediction_serves_that_row_and_that_model_alone
             model.learn_one(row, label)
         assert asked.learner.losses[0] == plain.learner.losses[0]
     assert snapshot(asked.learner) == snapshot(plain.learner)
+
+
+@pytest.mark.parametrize("spec", [RBP(kernel=GAUSSIAN, budget=200), FOGD(kernel=GAUSSIAN, n_components=100)], ids=str)
+def test_a_table_is_learned_at_the_speed_of_a_block(spec):
+    X, rows, values = stream(1000, 10)
+    table, labels = pd.DataFrame(rows), pd.Series(values > 0)
+    many, block = KernelClassifier(spec, seed=0, threads=1), Learner(spec, Binary([False, True]), threads=1)
+    y = labels.to_numpy()
+    ratio = times_as_fast(lambda: many.learn_many(table, labels), lambda: block.learn(X, y), 1 / 1.15, turns=200)
+    assert ratio >= 1 / 1.15
+
+
+def test_chances_of_a_table_have_the_classes_of_now_as_columns():
+    _, rows, _ = stream(6)
+    table, model = pd.DataFrame(rows), KernelClassifier(SMALL, seed=0)
+    model.learn_many(table[:4], pd.Series(["b", "a", "b", "a"]))
+    assert list(model.predict_proba_many(table).columns) == ["b", "a"]
+    model.learn_many(table[4:], pd.Series(["a", "c"]))
+    chances = model.predict_proba_many(table)
+    assert list(chances.columns) == ["b", "a", "c"] and list(chances.index) == list(table.index)
+    for row, found in zip(rows, chances.to_dict("records"), strict=True):
+        assert found == pytest.approx(model.predict_proba_one(row), rel=1e-6)

@@ -394,17 +394,23 @@ class Learner:
         return columns
 
     def _learn_named(self, rows: Any, y: Any, sample_weight: Any, shown: Any) -> tuple[np.ndarray, np.ndarray]:
-        start = self.n_seen
-        with self._alone():
-            columns = self._named_columns()
-            mark = columns.mark()
-            try:
+        if self.columns is not None and self.columns.width == self.width:
+            X = self.columns.complete_table(rows)
+            if X is not None:
+                return self._learn_block(X, y, sample_weight, None if shown is None else self.columns.show(shown))
+        with self._taking_names(rows) as columns:
+            with self._alone():
                 X = columns.take(rows)
-            except BaseException:
-                self.columns = columns.before(mark)
-                raise
-        try:
             return self._learn_block(X, y, sample_weight, None if shown is None else columns.show(shown))
+
+    @contextlib.contextmanager
+    def _taking_names(self, rows: Any) -> Iterator[Columns]:
+        """The columns, which know of these rows those alone that were learned, where an error ends the context."""
+        with self._alone():
+            columns, start = self._named_columns(), self.n_seen
+            mark = columns.mark()
+        try:
+            yield columns
         except BaseException:
             with self._alone():
                 self.columns = columns.before(mark)
@@ -469,11 +475,11 @@ class Learner:
         if not self.grow_classes or not isinstance(self.task, Classification):
             return [(slice(0, len(y)), self.task, self.task.encode(y))]
         task: Task = self.task
-        newcomers = self.task.newcomers(y)
-        if not newcomers:
-            return [(slice(0, len(y)), task, task.encode(y))]
+        places, known = self.task.positions(y)
+        if known.all():
+            return [(slice(0, len(y)), task, self.task.targets_at(places))]
         pieces, start, labels = [], 0, np.asarray(y)
-        for new in newcomers:
+        for new in self.task.newcomers(y):
             if new > start:
                 pieces.append((slice(start, new), task, task.encode(labels[start:new])))
             task, start = task.grown(labels[new : new + 1]), new
@@ -689,19 +695,20 @@ class Learner:
         """`show` one row, which is kept as it will be learned until `label` says what it was: its scores (1, K)."""
         hash(id)
         with self._turns.learning:
-            if isinstance(x, Mapping):
-                with self._alone():
-                    X = self._named_columns().take([x])
-            else:
-                X = as_matrix(np.asarray(x)[None]).astype(np.float64)
-            to_block(X, self.dtype)
-            width = self._fitting_width(X)
-            with self._alone():
-                if self._runner is not None:
-                    self._make_room(width, self.task)
-                scores = self.show(X)
-                self.waiting.add(id, X[0])
-            return scores
+            if not isinstance(x, Mapping):
+                return self._show_waiting(as_matrix(np.asarray(x)[None]).astype(np.float64), id)
+            with self._alone(), self._taking_names([x]) as columns:
+                return self._show_waiting(columns.take([x]), id)
+
+    def _show_waiting(self, X: Any, id: Any) -> np.ndarray:
+        to_block(X, self.dtype)
+        width = self._fitting_width(X)
+        with self._alone():
+            if self._runner is not None:
+                self._make_room(width, self.task)
+            scores = self.show(X)
+            self.waiting.add(id, X[0])
+        return scores
 
     def label(self, id: Any, y: Any, weight: float = 1.0) -> np.ndarray:
         """Learn the label of a row that was shown by `predict(x, id=id)`; its scores (K,) by the model as it is now."""

@@ -151,7 +151,9 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         threads: int | None = None,
     ):
         self._settings(locals())
+        self._task: Classification | None = None
         self._labels: list[Any] = []
+        self._heads: Any = None  # the labels as pandas knows them, once somebody asks for a table of chances
         self._encode: Callable[[Any], float | None] = float
         self._two = False
 
@@ -189,8 +191,10 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         """Look what the classes are by now, as Python's own values."""
         assert self._learner is not None
         task = self._learner.task
+        if task is self._task:
+            return
         assert isinstance(task, Classification)
-        self._labels, self._encode = task.classes.tolist(), task.encode_one
+        self._task, self._labels, self._encode, self._heads = task, task.classes.tolist(), task.encode_one, None
         self._two = isinstance(task, Binary)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
@@ -217,7 +221,7 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         import pandas as pd
 
         shown: Any = [None] * len(X) if self._learner is None else self._learner.predict(X)
-        return pd.Series(shown, index=X.index, dtype=object if self._learner is None else None)
+        return pd.Series(shown, index=X.index, dtype=object if self._learner is None else None, copy=False)
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probability of each class so far for each row of a table."""
@@ -225,7 +229,9 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
 
         if self._learner is None:
             return pd.DataFrame(index=X.index)
-        return pd.DataFrame(self._learner.probabilities(X), columns=self._labels, index=X.index)
+        if self._heads is None:
+            self._heads = pd.Index(self._labels)  # takes longer than all chances of a small table
+        return pd.DataFrame(self._learner.probabilities(X), columns=self._heads, index=X.index, copy=False)
 
 
 class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
@@ -307,7 +313,7 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         import pandas as pd
 
         shown = np.zeros(len(X)) if self._learner is None else self._learner.predict(X)
-        return pd.Series(shown, index=X.index)
+        return pd.Series(shown, index=X.index, copy=False)
 
 
 class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):

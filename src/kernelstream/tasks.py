@@ -85,7 +85,7 @@ class Classification(Task):
         self._sorted = self.classes[self._order]
         labels = self.classes.tolist() if _plain(self.classes) else []
         self._places = {label: place for place, label in enumerate(labels)}
-        self._targets = {label: self._target(place) for place, label in enumerate(labels)}
+        self._targets = dict(zip(labels, self.targets_at(np.arange(len(labels))).tolist(), strict=True))
         if (self._sorted[1:] == self._sorted[:-1]).any():
             raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
@@ -112,9 +112,12 @@ class Classification(Task):
             return []
         return sorted(unknown[np.unique(labels[unknown], return_index=True)[1]].tolist())
 
-    def _target(self, place: int) -> float:
-        """What compiled code sees of the class of an index."""
+    def targets_at(self, places: np.ndarray) -> np.ndarray:
+        """What compiled code sees of the classes of these indices."""
         raise NotImplementedError
+
+    def encode(self, y: Any) -> np.ndarray:
+        return self.targets_at(self.encode_positions(y))
 
     def encode_one(self, label: Any) -> float | None:
         try:
@@ -170,11 +173,8 @@ class Binary(Classification):
         if len(self.classes) != 2:
             raise ValueError(f"A binary task has two classes; got {len(self.classes)}: {_shown(self.classes)}.")
 
-    def encode(self, y: Any) -> np.ndarray:
-        return 2.0 * self.encode_positions(y) - 1.0
-
-    def _target(self, place: int) -> float:
-        return 2.0 * place - 1.0
+    def targets_at(self, places: np.ndarray) -> np.ndarray:
+        return 2.0 * places - 1.0
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[(scores[:, 0] >= 0).astype(np.int64)])
@@ -213,11 +213,8 @@ class Multiclass(Classification):
     def n_outputs(self) -> int:  # type: ignore[override]
         return len(self.classes)
 
-    def encode(self, y: Any) -> np.ndarray:
-        return self.encode_positions(y).astype(np.float64)
-
-    def _target(self, place: int) -> float:
-        return float(place)
+    def targets_at(self, places: np.ndarray) -> np.ndarray:
+        return places.astype(np.float64)
 
     def decode(self, scores: np.ndarray) -> np.ndarray:
         return np.asarray(self.classes[scores.argmax(axis=1)])

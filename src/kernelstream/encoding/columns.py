@@ -140,22 +140,33 @@ class Columns(Known):
         if not is_table(rows):
             return self._stacked([self.known(x) for x in _checked(rows)])
         X = self._of_table(rows, growing=False)
-        gaps = X != X
-        if self.missing == ZERO:
-            X[gaps] = 0.0
-        else:
-            for t in np.flatnonzero(gaps.any(axis=1)):
-                self._fill(X[t], int(t))
-        self._require_sizes(X)
+        if not _sound(X):
+            gaps = X != X
+            if self.missing == ZERO:
+                X[gaps] = 0.0
+            else:
+                for t in np.flatnonzero(gaps.any(axis=1)):
+                    self._fill(X[t], int(t))
+            self._require_sizes(X)
         return X if X.shape[1] else self._stacked(list(X))
+
+    def complete_table(self, rows: Any) -> Reals | None:
+        """The rows of a table of pandas', where it brings nothing new and lacks nothing, and no means are kept; else
+        None.
+        """
+        X = numbers_alone(rows) if self.missing != MEAN and self._has_numbers_alone(rows) else None
+        return X if X is not None and _sound(X) else None
 
     def take(self, rows: Any) -> Reals:
         """Rows, or a table, with all that is new in them."""
         if not is_table(rows):
             return self._stacked([self._take(x) for x in _checked(rows)])
         X = self._of_table(rows, growing=True)
-        self._fill_in(X)
-        self._require_sizes(X)
+        sound = _sound(X)
+        if not sound or self.missing == MEAN:
+            self._fill_in(X)
+        if not sound:
+            self._require_sizes(X)
         return X if X.shape[1] else self._stacked(list(X))
 
     def _stacked(self, rows: list[Reals]) -> Reals:
@@ -187,22 +198,20 @@ class Columns(Known):
             sums, counts = impute(X, sums, counts)
             self._sums, self._counts = sums * self._measured, counts * self._measured
             return
-        if X.size == 0 or not np.isnan(X.max()):  # without a table of what is missing
-            return
         gaps = X != X
-        if self.missing == REFUSE:
+        if self.missing == REFUSE and gaps.any():
             row, place = np.argwhere(gaps)[0].tolist()
             raise self._missing(self._name_at(place), None if len(X) == 1 else row)
         X[gaps] = 0.0
 
     def _require_sizes(self, X: Reals) -> None:
-        if not max(X.max(initial=0.0), -X.min(initial=0.0)) <= LARGEST:
+        if not _sound(X):
             row, place = np.argwhere(np.abs(X) > LARGEST)[0].tolist()
             what = f"the value {X[row, place]} of {self._name_at(place)!r} exceeds {LARGEST:g}"
             raise ValueError(f"Row {row}: {what}. Scale it, or drop the row.")
 
     def _of_table(self, table: Any, *, growing: bool) -> Reals:
-        plain = numbers_alone(table, self.numbers) if self.plain > 0 else None
+        plain = numbers_alone(table) if self._has_numbers_alone(table) else None
         if plain is not None:
             return plain
         given = [self._with_missing_words(one) for one in given_columns(table)]
@@ -225,6 +234,17 @@ class Columns(Known):
                 if name in self._numbers:
                     X[values >= 0, self._numbers[name]] = 0.0
         return X
+
+    def _has_numbers_alone(self, table: Any) -> bool:
+        """Whether a table of pandas' has the columns that are known, in their order, where they are all numbers'."""
+        if self.plain <= 0 or not hasattr(table, "iloc"):
+            return False
+        heads = table.columns
+        if self._heads is None or not heads.is_(self._heads):  # a part of a table, and a copy, has the same
+            if heads.tolist() != self.numbers:
+                return False
+            self._heads = heads
+        return True
 
     def _with_missing_words(self, given: Given) -> Given:
         """A column whose missing words are refused, or the word "", or none."""
@@ -256,6 +276,11 @@ class Columns(Known):
                 new.setdefault(int(seen[0]), []).append((kind, name, apart))
         for row in sorted(new):
             self._add_all(new[row])
+
+
+def _sound(X: Reals) -> bool:
+    """Whether no value is missing and none too large, in one look; NaN is no number's equal."""
+    return bool(X.max(initial=0.0) <= LARGEST and X.min(initial=0.0) >= -LARGEST)
 
 
 def _recognised(name: Any, value: Any) -> tuple[Any, Any]:

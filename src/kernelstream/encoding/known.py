@@ -221,6 +221,7 @@ class Known:
             self._measured[place : place + date_width(self.dates)] = 1
         # A row in which everything is missing.
         self._blank = [np.nan if one and self.missing != ZERO else 0.0 for one in self._measured.tolist()]
+        self._heads: Any = None  # the columns, as pandas has them, of a table of these numbers alone
         n = len(self._numbers)
         self.plain = n if n == self.width and n > 1 else -1
         if self.plain > 0:

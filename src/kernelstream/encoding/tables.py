@@ -47,10 +47,8 @@ def given_columns(table: Any) -> list[Given]:
     return [_given(name, column) for name, column in zip(names, columns, strict=True)]
 
 
-def numbers_alone(table: Any, names: list[Any]) -> NDArray[np.float64] | None:
-    """A copy of the numbers of a table of pandas' that has these columns, and numbers in them; None of others."""
-    if not hasattr(table, "iloc") or table.columns.tolist() != names:
-        return None
+def numbers_alone(table: Any) -> NDArray[np.float64] | None:
+    """A copy of the numbers of a table of pandas' that has nothing else; None of others."""
     found = table.to_numpy()  # looking at the type of each column takes ten times as long
     return np.array(found, np.float64, order="C") if found.dtype.kind in "biuf" and len(found) > 0 else None
 

@@ -19,7 +19,7 @@ from ..engine.cores import DEFAULT_THREADS, FEWEST_CHUNKS, in_pieces
 from ..engine.inputs import OnlineScaling
 from ..engine.opening import LAST
 from ..kernels import EVALUATED, POSITIVE_DEFINITE, Kernel, Need, as_kernel
-from ..numerics.landmarks import TOGETHER, choose, no_landmarks, write_features, writing
+from ..numerics.landmarks import TOGETHER, choose, lower_factor, no_landmarks, write_features, writing
 from ..numerics.lifts import Fourier, Lift, Structured, lift_scaled
 from ..numerics.lifts.fourier import FourierMap, write_waves
 from ..numerics.lifts.structured import written_out
@@ -92,7 +92,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[misc]
     """Rows as the numbers that a linear model needs to be one of a kernel."""
 
-    _KEPT = (*_Rows._KEPT, "kernel_", "_map", "_shape", "_first", "_landmarks")
+    _KEPT = (*_Rows._KEPT, "kernel_", "_map", "_shape", "_first", "_landmarks", "_lower")
     _needs: tuple[Need, ...]
     _sizes: tuple[str, ...] = ("n_components",)
 
@@ -404,7 +404,7 @@ class NystromFeatures(_KernelFeatures):
         return self.n_components
 
     def _room(self) -> Any:
-        return writing(self.kernel_, self._landmarks)
+        return writing(self.kernel_, self._landmarks, self._lower)
 
     def _writer(self, block: Block, out: np.ndarray) -> Callable[[_Room, int, int], None]:
         return lambda room, start, stop: write_features(room.lifted, block, start, stop, out)
@@ -415,9 +415,12 @@ class NystromFeatures(_KernelFeatures):
 
     def _draw(self) -> None:
         self._landmarks = no_landmarks(self._shape.width, self.n_components, self._shape.dtype)
+        self._lower = lower_factor(self._landmarks)
 
     def _take_in(self, block: Block) -> None:
         choose(self.kernel_, self._landmarks, block, max(self.tolerance, _ROUNDING[self._shape.dtype.name]))
+        if len(self._lower) < int(self._landmarks.f.size):
+            self._lower = lower_factor(self._landmarks)
 
 
 # Shares of k(x, x) that rounding leaves.

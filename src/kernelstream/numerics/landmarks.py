@@ -86,10 +86,16 @@ class Writing(NamedTuple):
     values: np.ndarray  # (TOGETHER, n)
 
 
-def writing(kernel: "Kernel", landmarks: Landmarks) -> Writing:
+def lower_factor(landmarks: Landmarks) -> np.ndarray:
+    """L of `Writing`, which lasts until there are more landmarks."""
+    n = int(landmarks.f.size)
+    return np.ascontiguousarray(landmarks.factor[:n, :n].T, landmarks.f.points.dtype)
+
+
+def writing(kernel: "Kernel", landmarks: Landmarks, lower: np.ndarray) -> Writing:
+    """Requires: `lower_factor` of these landmarks."""
     f, n = landmarks.f, int(landmarks.f.size)
     width, dtype = len(f.points), f.points.dtype
-    lower = np.ascontiguousarray(landmarks.factor[:n, :n].T, dtype)
     values = aligned(np.zeros((TOGETHER, n), dtype))
     return Writing(f, lower, kernel.lower(dtype), expansion.kernel_row(f), dense_row(width, dtype), values)
 
