@@ -390,7 +390,7 @@ class Commands:
         changed = [name for name, data in self.before.items() if Path(name).read_bytes() != data]
         for name in changed:
             Path(name).write_bytes(self.before[name])
-        lost = [name for name in changed if self._reads(arguments, name)]
+        lost = [name for name in changed if self.reads(arguments, name)]
         if lost:
             return "silent difference", f"{shown}: {lost} is lost"
         if answer.exception is not None and not isinstance(answer.exception, SystemExit):
@@ -399,7 +399,10 @@ class Commands:
             return "traceback", f"{shown}: exit {answer.exit_code}"
         return ("taken" if answer.exit_code == 0 else "refused"), shown
 
-    def _reads(self, arguments: list[str], name: str) -> bool:
+    def reads(self, arguments: list[str], name: str) -> bool:
+        """Whether a command line names this file for what is read."""
+        if arguments[0] == "convert":  # its second place is what it writes, over what was there, as `cp` does
+            arguments = arguments[:2] + arguments[3:]
         places = [word for before, word in itertools.pairwise(arguments) if not before.startswith("--")]
         places += [word for before, word in itertools.pairwise(arguments) if before in _READ]
         return any(word in (name, ".") or (word == "*.csv" and name.endswith(".csv")) for word in places)

@@ -25,6 +25,22 @@ def test_a_case_that_ends_its_process_is_counted_as_a_crash(monkeypatch):
     assert [number for number, _, _ in examples] == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reads"),
+    [
+        ("convert b.libsvm a.csv", False),
+        ("convert a.csv a.csv", True),
+        ("convert *.csv a.csv", True),
+        ("convert b.libsvm o1 --test a.csv", True),
+        ("run a.csv --save o3.ks", True),
+        ("run b.libsvm --save a.csv", False),
+    ],
+)
+def test_a_file_that_a_command_reads_is_told_from_one_that_it_writes(tmp_path, monkeypatch, arguments, reads):
+    monkeypatch.chdir(tmp_path)
+    assert fuzz.Commands(tmp_path).reads(arguments.split(), "a.csv") == reads
+
+
 def test_a_million_rows_soak(capsys):
     assert soak.soaked("rbp", 1_000_000) == []
     assert "1,000,000 rows" in capsys.readouterr().out
