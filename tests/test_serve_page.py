@@ -17,6 +17,7 @@ from kernelstream.report.plots import DARK, LIGHT
 pytest.importorskip("fastapi", reason="pip install kernelstream[serve]")
 pytest.importorskip("selenium", reason="pip install selenium")
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -138,8 +139,30 @@ class Page:
     def shows(self, selector, words, seconds=30):
         self.until(lambda: words in self.text(selector), seconds)
 
+    def attribute(self, selector, name):
+        """Found and read by one script, between two drawings of a chart: an element that is kept may be replaced."""
+        return self.run("return document.querySelector(arguments[0]).getAttribute(arguments[1])", selector, name)
+
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def act(self, selector, action):
+        """What a person does to what stands there, which may be drawn anew between being found and that."""
+
+        def done():
+            try:
+                action(self.find(selector))
+            except StaleElementReferenceException:
+                return False
+            return True
+
+        self.until(done)
+
+    def press(self, selector, *keys):
+        self.act(selector, lambda element: element.send_keys(*keys))
+
+    def click(self, selector):
+        self.act(selector, lambda element: element.click())
 
     def fact(self, model, name):
         """What stands beside a name in a model's section."""
@@ -251,7 +274,7 @@ def test_the_drift_is_marked_where_the_rule_was_turned_round(page, service):
         const texts = [...document.querySelectorAll(`${arguments[0]} text`)];
         return texts.map((text) => [text.textContent, +text.getAttribute("x")]);"""
     places = dict(page.run(script, chart))
-    mark = float(page.find(f"{chart} line.drift").get_attribute("x1"))
+    mark = float(page.attribute(f"{chart} line.drift", "x1"))
     expected = places["0"] + (places["4,000"] - places["0"]) * drifts[-1] / 4000
     assert mark == pytest.approx(expected, abs=0.5)
 
@@ -262,11 +285,11 @@ def test_the_lines_move_while_rows_are_learned(page, bare):
     watch(page, bare)
     line = "[aria-labelledby='model-growing'] .chart path.newest"
     page.until(lambda: page.driver.find_elements(By.CSS_SELECTOR, line))
-    before = page.find(line).get_attribute("d")
+    before = page.attribute(line, "d")
     for seed in range(1, 4):
         bare.learn("growing", *waves(300, seed))
     page.until(lambda: page.fact("growing", "Rows learned") == "1,100")
-    page.until(lambda: page.find(line).get_attribute("d") != before)
+    page.until(lambda: page.attribute(line, "d") != before)
     page.until(lambda: page.fact("growing", "Rows per second") not in ("0", "-", ""))
     assert "newest 500" in page.text("[aria-labelledby='model-growing'] .chart")
     bare.client.delete("/v2/models/growing")
@@ -394,15 +417,15 @@ def test_points_are_read_out_by_the_keyboard(page, service):
     watch(page, service)
     chart = "[aria-labelledby='model-payments'] .chart svg"
     page.until(lambda: page.driver.find_elements(By.CSS_SELECTOR, f"{chart} path.all"))
-    assert "after 4,000 rows" in page.find(chart).get_attribute("aria-label")
+    assert "after 4,000 rows" in page.attribute(chart, "aria-label")
     page.run("document.querySelector(arguments[0]).focus()", chart)
-    page.find(chart).send_keys(Keys.ARROW_LEFT)
+    page.press(chart, Keys.ARROW_LEFT)
     error = described(service, "payments")["error"]
     readout = "[aria-labelledby='model-payments'] .readout"
     page.shows(
         readout, f"At row 4,000: {100 * error['all']:.2f} % of all, {100 * error['newest']:.2f} % of the newest."
     )
-    page.find(chart).send_keys(Keys.ARROW_LEFT)
+    page.press(chart, Keys.ARROW_LEFT)
     points = service.client.get("/v2/models/payments/history").json()["points"]
     rows, total, newest = next(point for point in reversed(points) if point[0] < 4000)
     page.shows(readout, f"At row {rows:,.0f}: {100 * total:.2f} % of all, {100 * newest:.2f} % of the newest.")
@@ -418,7 +441,7 @@ def test_every_control_has_a_name(page, service):
     assert page.run("return [...document.querySelectorAll('h1, h2, h3')].map((e) => e.tagName).join(' ')").startswith(
         "H1"
     )
-    assert page.find("#status").get_attribute("aria-live") == "polite"
+    assert page.attribute("#status", "aria-live") == "polite"
 
 
 def test_an_empty_service_says_how_the_first_model_is_made(page, bare):
@@ -447,9 +470,9 @@ def test_a_service_with_tokens_is_watched_with_one(page, tmp_path):
         page.shows("#ask", "A token is needed")
         assert "guarded" not in page.text("body")
         assert page.focused() == "INPUT#token"
-        page.find("#token").send_keys("ks_wrong", Keys.ENTER)
+        page.press("#token", "ks_wrong", Keys.ENTER)
         page.shows("#asked", "This token is not known here.")
-        page.find("#token").send_keys(token, Keys.ENTER)
+        page.press("#token", token, Keys.ENTER)
         page.shows("#status", "Live")
         page.until(lambda: page.fact("guarded", "Rows learned") == "50")
         page.until(lambda: page.driver.find_elements(By.CSS_SELECTOR, ".chart path.all"))
@@ -459,7 +482,7 @@ def test_a_service_with_tokens_is_watched_with_one(page, tmp_path):
         page.driver.refresh()  # kept while the tab is
         page.shows("#status", "Live")
         assert page.run("return [localStorage.length, document.cookie]") == [0, ""]
-        page.find("#forget").click()
+        page.click("#forget")
         page.shows("#ask", "A token is needed")
         # All that the console holds is the browser's own word for the answers that asked for a token.
         assert [error for error in page.errors() if "401 (Unauthorized)" not in error] == []
@@ -482,7 +505,7 @@ def test_a_page_whose_service_is_gone_says_so_and_comes_back(page, tmp_path):
 def test_the_description_of_the_interface_is_shown(page, service):
     page.open(f"{service.url}/docs")
     page.shows("#swagger-ui", "/v2/models/{name}/learn")
-    page.find(".opblock-summary-control, .opblock-summary").click()
+    page.click(".opblock-summary-control, .opblock-summary")
     page.shows(".opblock.is-open", "Predict, then learn, one row after the other.")
     assert "amount" in page.text(".opblock.is-open .body-param__example, .opblock.is-open .example")
     assert page.errors() == []
