@@ -2,7 +2,7 @@
 FROM python:3.12-slim
 
 COPY . /tmp/kernelstream
-RUN pip install --no-cache-dir '/tmp/kernelstream[serve,river]' && rm -rf /tmp/kernelstream \
+RUN pip install --no-cache-dir '/tmp/kernelstream[serve]' && rm -rf /tmp/kernelstream \
     && useradd --create-home --uid 10001 kernelstream \
     && install -d -o kernelstream -g kernelstream /data
 

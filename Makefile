@@ -44,7 +44,8 @@ fuzz: $(VENV)/.ready
 soak: $(VENV)/.ready
 	$(RUN)/python -m benchmarks.soak $(PARTS)
 
-# A service that is killed a hundred times, gets 40,000 mutated bodies, a full disk, and what schemathesis makes of its interface.
+# A service that is killed a hundred times, gets 40,000 mutated bodies, a full disk, what schemathesis makes of its interface, and
+# two hours of use at a steady pace. PARTS="kills bodies disk interface" leaves the hours (steady) out.
 soak-serve: $(VENV)/.ready
 	$(RUN)/python -m benchmarks.soak_serve $(PARTS)
 

@@ -6,9 +6,11 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gc
+import re
 import signal
+import sys
 import threading
-from fnmatch import fnmatch
+from fnmatch import translate
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,14 @@ settings.register_profile("laws", deadline=None, derandomize=True, max_examples=
 settings.load_profile("laws")
 
 ROOT = Path(__file__).parents[1]
+
+# Where no bytecode is to lie beside sources, it lies here: otherwise each of the hundreds of processes that tests start
+# compiles all that it imports, two seconds of its time. Workers of pytest are such processes too.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "bytecode"))
+
 # Commands that tests start find the data sets where the tests do.
 os.environ.setdefault("KERNELSTREAM_DATA", str(ROOT.parent / "shared" / "data"))
 
@@ -58,6 +68,7 @@ LONG = (
     "test_evaluate.py::test_three_million_rows_take_little_memory_and_always_the_same*",
     "test_formats.py::test_memory_is_bounded_over_two_hundred_thousand_rows",
     "test_four_rows.py::test_rows_shown_before_late_labels_see_every_change*",
+    "test_hostile_files.py::test_no_number_of_a_file_makes_compiled_code_leave_its_arrays[[]auto]",
     "test_laws.py::test_an_exemption_is_of_a_law_that_does_not_hold*",
     "test_laws.py::test_block_size_has_no_effect_on_large_models*",
     "test_laws.py::test_law[[]block_size_has_no_effect-auto]",
@@ -74,6 +85,7 @@ LONG = (
     "test_no_tuning.py::test_probabilities_of_auto_can_be_believed[[]covtype]",
     "test_no_tuning.py::test_probabilities_of_auto_can_be_believed[[]elec2*",
     "test_onnx.py::test_every_form_of_a_learner[[]experts]",
+    "test_onnx.py::test_every_learner_with_every_kernel_and_task*",
     "test_polk.py::test_law*",
     "test_ray.py::test_a_command_that_is_killed_is_resumed",
     "test_ray.py::test_a_dataset_of_rays_is_read_by_its_blocks",
@@ -123,12 +135,13 @@ KINDS = ("ogd", "bsgd-m", "fogd", "nogd", "ridge")
 
 
 def pytest_collection_modifyitems(items):
+    long, sampled = (re.compile("|".join(map(translate, some))).match for some in (LONG, SAMPLED))
     for item in items:
         name = f"{item.path.name}::{item.name}"
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         named = [getattr(getattr(one, "spec", one), "name", one) for one in given]  # of a case, its learner
         other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in named)
-        if any(fnmatch(name, long) for long in LONG) or (other and any(fnmatch(name, some) for some in SAMPLED)):
+        if long(name) or (other and sampled(name)):
             item.add_marker("long")
 
 

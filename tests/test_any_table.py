@@ -168,3 +168,56 @@ def test_a_column_of_names_is_advised_against(tmp_path):
     for _ in source:
         pass
     assert "'name' (300 words, most of them of one row: leave it out)" in source.notices[0]
+
+
+def without_labels(rows, some):
+    return [[*row[:-1], None if i in some else row[-1]] for i, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("task", ["words", "numbers"])
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path, suffix, task):
+    rows = table() if task == "words" else [[*row[:-1], i % 5 + 0.5] for i, row in enumerate(table())]
+    some = {0, 4, 5, N - 1}
+    source = open_source(written(tmp_path, suffix, without_labels(rows, some)), block_rows=7)
+    X, y = read(source)
+    assert source.skipped == len(some)
+    assert "4 rows have no 'label' and were left out" in source.notices
+    (tmp_path / "labelled").mkdir()
+    labelled = written(tmp_path / "labelled", suffix, [row for i, row in enumerate(rows) if i not in some])
+    known, labels = read(open_source(labelled))
+    assert np.array_equal(X, known) and np.array_equal(y, labels)
+    told = CliRunner().invoke(app, ["run", str(source.path), "--algorithm", "fogd"])
+    assert told.exit_code == 0 and "4 rows have no 'label' and were left out" in told.stderr
+    refused = open_source(source.path, missing="refuse", drop=NAMES[:-2], categorical="refuse")
+    with pytest.raises(SourceError, match="label"):
+        read(refused)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("task", ["words", "numbers"])
+def test_rows_without_a_label_are_predicted(tmp_path, suffix, task):
+    rows = table() if task == "words" else [[*row[:-1], i % 5 + 0.5] for i, row in enumerate(table())]
+    model, out = tmp_path / "m.ks", tmp_path / "out.csv"
+    trained = written(tmp_path, suffix, rows)
+    assert CliRunner().invoke(app, ["run", str(trained), "--algorithm", "fogd", "--save", str(model)]).exit_code == 0
+    predictions = []
+    for some in (set(), {0, 4, 5, N - 1}, set(range(N))):
+        path = written(tmp_path, suffix, without_labels(rows, some))
+        options = ["--label", "none"] if len(some) == N and suffix == ".jsonl" else []  # it names no label then
+        told = CliRunner().invoke(app, ["predict", str(model), str(path), "--out", str(out), *options])
+        assert told.exit_code == 0 and f"{N} rows," in told.stderr, told.stderr
+        assert ("against their labels" in told.stderr) == (len(some) < N)
+        predictions.append(out.read_text())
+    assert predictions[0] == predictions[1] == predictions[2] and len(predictions[0].splitlines()) == N + 1
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_column_without_a_label_in_any_row_is_refused_by_name(tmp_path, suffix):
+    path = written(tmp_path, suffix, without_labels([[*row[:-1], 1.0] for row in table()], set(range(N))))
+    told = CliRunner().invoke(app, ["run", str(path), "--label", "label"])
+    assert told.exit_code == 2
+    lacks = (
+        "there is no 'label' among the names" if suffix == ".jsonl" else "none of 60 rows has a label, which is 'label'"
+    )
+    assert lacks in told.stderr and ("name one of them" in told.stderr or "--label amount" in told.stderr)

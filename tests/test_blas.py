@@ -64,7 +64,7 @@ def test_other_threads_go_on_meanwhile():
     assert turns > 20
 
 
-LOADED_INSIDE = """
+THREADS = """
 import numpy as np
 from threadpoolctl import threadpool_info
 from kernelstream.numerics.blas import add_products
@@ -83,9 +83,27 @@ assert all(after[path] == n for path, n in before.items())
 with one_blas_thread():
     assert set(threads().values()) == {1}
 assert threads() == after
+
+def entered():
+    with one_blas_thread():
+        return set(threads().values())
+
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as helpers:
+    for _ in range(3):
+        assert helpers.submit(entered).result() == {1}, threads()
+        assert threads() == after
+        assert entered() == {1}
+        assert threads() == after
+    inside = one_blas_thread()
+    inside.__enter__()
+    assert helpers.submit(entered).result() == {1}
+    assert set(threads().values()) == {1}
+    helpers.submit(inside.__exit__, None, None, None).result()
+    assert threads() == after
 """
 
 
-def test_a_blas_that_is_loaded_later_has_one_thread_too():
+def test_blas_has_one_thread_where_that_is_asked_for():
     free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    subprocess.run([sys.executable, "-c", LOADED_INSIDE], env=free, check=True)
+    subprocess.run([sys.executable, "-c", THREADS], env=free, check=True)

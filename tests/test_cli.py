@@ -293,7 +293,7 @@ def test_bad_arguments_are_refused_in_one_line(arguments, message):
         ("data.parquet", b"?", "damaged or of another format"),
         ("data.doc", b"?", "no known suffix"),
         ("one.libsvm", b"1 1:2\n1 1:3\n", "all 2 labels are 1"),
-        ("nan.csv", b"1,2\n3,nan\n", "missing"),
+        ("nan.csv", b"1,nan\n3,nan\n", "none of 2 rows has a label, which is '#2'; name another column"),
         ("inf.libsvm", b"1.5 1:inf\n", "line 1, column 7: the value 'inf' is not finite"),
         ("damaged.libsvm.xz", lzma.compress(b"1 1:2\n" * 9999)[:60], "damaged"),
         ("not.npz", b"PK nothing", "damaged"),

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
 from kernelstream.distributed.coordinator import Coordinator, Plan
+from kernelstream.distributed.crew import Lost
 from kernelstream.distributed.ledger import Ledger
 from kernelstream.distributed.simulated import Costs, SimulatedCrew
-from kernelstream.distributed.worker import Unready, Worker
+from kernelstream.distributed.worker import Task, Unready, Worker
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import default_metrics
 from kernelstream.sources import ArraySource
@@ -113,9 +114,54 @@ def test_what_a_worker_has_begun_that_stays_away_others_finish():
     assert 0 < coordinator.result.workers[1].rows < len(Y) / 2
 
 
+def test_rows_of_a_merged_model_that_is_lost_after_it_was_handed_out_count_once():
+    class Forgetful(SimulatedCrew):
+        fetches = 0
+
+        def fetched(self, reference):
+            self.fetches += 1
+            return Lost("") if self.fetches % 3 == 0 else super().fetched(reference)
+
+    pieces, metrics = pieces_of(X, Y), default_metrics("binary")
+    crew = Forgetful(3, Costs(row=1e-6))
+    coordinator = Coordinator(crew, ridge(), pieces, metrics, Plan(200), source=pieces[0], head=pieces[0])
+    result = coordinator.run()
+    one = ridge()
+    one.learn(X, Y)
+    assert crew.fetches > 6 and result.model.n_seen == result.trace.last.rows == coordinator.cumulative[0].n == len(Y)
+    np.testing.assert_allclose(result.model.scores(X[:500]), one.scores(X[:500]), atol=2e-4)
+
+
+def test_calls_are_half_of_a_share_of_what_is_left_and_no_shorter_than_pays():
+    plan = Plan()
+    assert plan.step(10_000, 5000, 2, speed=0.0) == 2500
+    assert plan.step(400, 5000, 2, speed=0.0) == 256  # nobody knows how fast it is
+    assert plan.step(10_000, 5000, 2, speed=1e6) == 5000  # all of its share: more takes no time
+    assert plan.step(10_000, 5000, 2, speed=1e3) == 2500
+    assert plan.step(40, 5000, 2, speed=1e3) == 10
+    assert plan.step(7, 5000, 2, speed=1e3) == 7
+    assert plan.step(5000, 5000, 1, speed=1e3) == 5000  # nobody else waits
+
+
+def test_a_worker_has_read_first_rows_before_it_is_asked_for_more():
+    piece = pieces_of(X, Y)[0]
+    read = []
+
+    class Read(ArraySource):
+        def __iter__(self):
+            for block in super().__iter__():
+                read.append(len(block[1]))
+                yield block
+
+    worker = Worker()
+    for _ in range(2):
+        worker.adopt(Task(default_metrics("binary"), Read(piece.X, piece.y, block_rows=50)), ridge().to_parts())
+    assert read == [50]
+
+
 def test_workers_that_are_faster_learn_more():
     result, _ = trained(
-        fogd(), X, Y, 3, Plan(400), pieces=pieces_of(X, Y, 40), speeds=[1.0, 1.0, 4.0], costs=Costs(row=1e-6, call=1e-6)
+        fogd(), X, Y, 3, Plan(400), pieces=pieces_of(X, Y, 40), speeds=[1.0, 1.0, 4.0], costs=Costs(row=1e-4, call=1e-4)
     )
     rows = [record.rows for record in result.workers]
     assert rows[2] > 1.5 * max(rows[:2])
@@ -256,7 +302,9 @@ def test_the_ledger_hands_out_every_row_until_it_is_kept(data):
     assert ledger.over and ledger.rows == sum(lengths)
 
 
-@pytest.mark.parametrize("ask", [Worker.give, Worker.merged, lambda worker: worker.learn(None, None, 1)])
+@pytest.mark.parametrize(
+    "ask", [Worker.give, lambda worker: worker.merged(None), lambda worker: worker.learn(None, None, 1)]
+)
 def test_a_worker_that_came_back_without_a_model_says_so(ask):
     with pytest.raises(Unready, match="has no model yet"):
         ask(Worker())

@@ -2,6 +2,7 @@
 other libraries; what is said of commands, settings and results is so.
 """
 
+import configparser
 import dataclasses
 import doctest
 import importlib.util
@@ -17,6 +18,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 import typer.main
+import yaml
 from benchmarks import choosing
 
 from kernelstream import ALGORITHMS
@@ -32,6 +34,14 @@ PAGES = [
 ]
 SCRIPTS = sorted((DOCS / "examples").glob("*/plot_*.py"))
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
+
+
+READ = {"python", "sh", "toml", "yaml", "ini"}  # the kinds of code that something below runs or reads
+
+
+def test_every_block_of_code_is_of_a_kind_that_is_run_or_read():
+    shown = {kind for page in PAGES for kind in re.findall(r"^ *```(\w+)", page.read_text(), re.M)}
+    assert shown == READ
 
 
 def blocks(kind):
@@ -51,6 +61,23 @@ def test_example_runs(code, tmp_path, monkeypatch, capsys, request):
     script.write_text(code)
     exec(compile(code, str(script), "exec"), {"__name__": "__main__"})
     assert "print(" not in code or capsys.readouterr().out.strip()
+
+
+def test_commands_of_the_first_page_run_one_after_the_other(tmp_path, monkeypatch, capsys):
+    page = (DOCS / "start.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    (code,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "shop.csv" in block)
+    exec(code, {})  # writes the file
+    header, *rows = Path("shop.csv").read_text().splitlines()
+    Path("new.csv").write_text("\n".join([header, *rows[:200]]) + "\n")
+    shown = re.findall(r"^ {4}(kernelstream (?:run|predict) .*)$|`(kernelstream compare digits [^`]*)`", page, re.M)
+    assert len(shown) == 3
+    for line in ("".join(pair) for pair in shown):
+        with pytest.raises(SystemExit) as ended:
+            app(line.split()[1:], prog_name="kernelstream")
+        assert ended.value.code in (0, None), capsys.readouterr().err
+    assert Path("shop.html").stat().st_size > 10_000 and Path("page.html").stat().st_size > 10_000
+    assert len(Path("predictions.csv").read_text().splitlines()) == 201
 
 
 def test_every_learner_is_on_the_pages_where_people_look():
@@ -140,6 +167,10 @@ LINES = sorted(
 
 @pytest.mark.parametrize("line", LINES)
 def test_commands_have_the_options_that_are_shown(line):
+    check_options(line)
+
+
+def check_options(line):
     command, words = COMMAND, line.split("#")[0].split()[1:]
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]
@@ -169,6 +200,41 @@ def test_settings_that_are_shown_can_be_read(tmp_path):
     (tmp_path / "service.toml").write_text(shown)
     found = Settings.read(tmp_path / "service.toml")
     assert {name: getattr(found, name) for name in tomllib.loads(shown)} == tomllib.loads(shown)
+
+
+def test_what_prometheus_reads_is_what_it_reads():
+    """Its configuration names the file of rules and where the service listens; a rule has what Prometheus knows of one.
+    Whether the metrics of rules are there is tested below.
+    """
+    of = {code.split("\n")[0]: yaml.safe_load(code) for (code,) in (block.values for block in blocks("yaml"))}
+    asked, rules = of.pop("# prometheus.yml"), of.pop("# kernelstream.rules.yml")
+    assert not of and asked["rule_files"] == ["kernelstream.rules.yml"]
+    (job,) = asked["scrape_configs"]
+    defaults = Settings()
+    assert job["static_configs"] == [{"targets": [f"{defaults.host}:{defaults.port}"]}]
+    assert set(job) == {"job_name", "static_configs", "authorization"}
+    assert set(job["authorization"]) == {"credentials_file"}
+    (group,) = rules["groups"]
+    assert set(group) == {"name", "rules"} and len(group["rules"]) >= 5
+    for rule in group["rules"]:
+        assert {"alert", "expr"} <= set(rule) <= {"alert", "expr", "for", "annotations"}
+        assert re.search(rf'kernelstream_\w+|up{{job="{job["job_name"]}"}}', rule["expr"])
+        assert re.fullmatch(r"\d+m", rule.get("for", "1m")) and rule["expr"].count("(") == rule["expr"].count(")")
+        assert all(isinstance(text, str) for text in rule.get("annotations", {}).values())
+
+
+def test_the_unit_of_systemd_is_one_and_starts_the_command():
+    ((shown,),) = (block.values for block in blocks("ini"))
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str
+    unit.read_string(shown)  # which refuses what is no section or is said twice
+    assert unit.sections() == ["Unit", "Service", "Install"]
+    check_options(unit["Service"]["ExecStart"])
+    variable, _, directory = unit["Service"]["Environment"].partition("=")
+    assert variable in (ROOT / "src/kernelstream/numerics/cache.py").read_text()
+    assert directory == f"/var/cache/{unit['Service']['CacheDirectory']}"
+    # The store lies in the one directory that systemd lets the service write.
+    assert f"--store /var/lib/{unit['Service']['StateDirectory']}" in unit["Service"]["ExecStart"]
 
 
 def test_metrics_of_the_service_are_those_that_prometheus_finds(service):

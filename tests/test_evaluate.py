@@ -17,7 +17,7 @@ from kernelstream.algorithms.density import WIDER
 from kernelstream.engine.opening import LAST
 from kernelstream.evaluate import run as evaluate_run
 from kernelstream.evaluate.models import OwnModel
-from kernelstream.evaluate.run import prequential, spaced_rows
+from kernelstream.evaluate.run import Run, follow, prequential, spaced_rows
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.cases import SMALL
@@ -215,6 +215,9 @@ def test_compiling_reading_and_learning_are_timed_apart(monkeypatch):
 
     trace = prequential(Slower(learner()), Slow(X, y, block_rows=10))
     assert (trace.compiling_seconds, trace.last.reading_seconds, trace.last.seconds) == (1000.0, 90.0, 150.0)
+    source = Slow(X, y, block_rows=10)
+    (trace,) = follow([Run(Slower(learner()), source, clock=lambda: 2 * clock.now)], source)
+    assert (trace.compiling_seconds, trace.last.reading_seconds, trace.last.seconds) == (1000.0, 90.0, 300.0)
 
 
 def test_callbacks_see_every_block_and_own_metrics_are_used():

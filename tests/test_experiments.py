@@ -1,5 +1,6 @@
 """Train and test, many row orders over the cores, runs that are killed and resumed."""
 
+import itertools
 import json
 import os
 import signal
@@ -50,6 +51,15 @@ def test_holdout_judges_on_the_test_rows_at_each_checkpoint_and_at_the_end():
         assert checkpoint.metrics["mistake_rate"] == np.mean(model.predict(X[400:]) != y[400:])
     assert judged(model, test) == trace.last.metrics
     assert trace.last.metrics["mistake_rate"] < 0.2
+
+
+def test_holdout_times_learning_and_predicting_apart():
+    X, y = stream()
+    train, test = ArraySource(X[:400], y[:400], block_rows=100), ArraySource(X[400:], y[400:], block_rows=20)
+    ticks = itertools.count()
+    trace = holdout(learner(), train, test, passes=2, checkpoints=[400], clock=lambda: float(next(ticks)))
+    # A piece that is timed takes one tick; of the two judgements the last one counts.
+    assert [c.seconds for c in trace.checkpoints] == [4.0, 8.0] and trace.predicting_seconds == 10.0
 
 
 def test_holdout_takes_other_libraries_and_refuses_no_pass():

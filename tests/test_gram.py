@@ -39,7 +39,7 @@ class Follower:
         self.points = np.vstack([self.points, x])
 
     def shrink(self, i):
-        gram.reduce_factor(self.R, len(self.points), i, np.zeros(CAPACITY))
+        gram.reduce_factor(self.R, len(self.points), i, np.zeros(CAPACITY), np.zeros(CAPACITY))
         self.points = np.delete(self.points, i, axis=0)
 
     def coordinates(self, x):
@@ -180,3 +180,21 @@ def test_cross_matrix_of_dictionaries_of_different_width_fills_with_zeros():
         np.testing.assert_allclose(gram.cross_matrix(kernel, cut, other), matrix(kernel, A, B), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(gram.cross_matrix(kernel, other, cut), matrix(kernel, B, A), rtol=1e-12, atol=1e-13)
         assert np.array_equal(gram.cross_matrix(kernel, wide, other), gram.cross_matrix(kernel, cut, other))
+
+
+@pytest.mark.parametrize("i", [0, 4, 8])
+def test_a_matrix_beside_the_factor_turns_with_it(i):
+    """In coordinates half = R'^-1 k: values at the points that are left have the covariance that they had."""
+    follower, draws = Follower(), np.random.default_rng(i)
+    for x in draws.normal(size=(9, 3)):
+        follower.grow(x)
+    half = draws.normal(size=(9, 9))
+    M, cosines, sines = np.zeros((CAPACITY, CAPACITY)), np.zeros(CAPACITY), np.zeros(CAPACITY)
+    M[:9, :9] = half @ half.T
+    R = follower.R[:9, :9].copy()
+    before = np.delete(np.delete(R.T @ M[:9, :9] @ R, i, axis=0), i, axis=1)
+    gram.reduce_factor(follower.R, 9, i, cosines, sines)
+    gram.turn(M, 9, i, cosines, sines)
+    left = follower.R[:8, :8]
+    np.testing.assert_allclose(left.T @ M[:8, :8] @ left, before, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(M[:8, :8], M[:8, :8].T, rtol=1e-13, atol=1e-13)

@@ -4,6 +4,7 @@ import doctest
 import inspect
 import re
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -14,8 +15,8 @@ import kernelstream.river
 from kernelstream.engine import Algorithm
 from kernelstream.kernels import KERNELS
 from kernelstream.losses import LOSSES
-from kernelstream.parameters import said_of
 from kernelstream.schedules import SCHEDULES
+from kernelstream.teaching import WORDS, explained, said_of
 
 PUBLIC = {name: getattr(kernelstream, name) for name in kernelstream.__all__}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
@@ -27,6 +28,24 @@ NAMED = {name: value for name, value in PUBLIC.items() if callable(value)}
 NAMED |= {f"evaluate.{name}": getattr(kernelstream.evaluate, name) for name in kernelstream.evaluate.__all__}
 NAMED |= {f"client.{name}": getattr(kernelstream.client, name) for name in kernelstream.client.__all__}
 NAMED |= {f"river.{name}": getattr(kernelstream.river, name) for name in ("KernelClassifier", "KernelRegressor")}
+FACED = {name: value for name, value in NAMED.items() if inspect.isclass(value) and name not in SPECS}
+FACED["river.KernelAnomalyDetector"] = kernelstream.river.KernelAnomalyDetector
+METHODS = {
+    (name, attribute): value
+    for name, cls in FACED.items()
+    for attribute, value in inspect.getmembers(cls, callable)
+    if not attribute.startswith("_") and (getattr(value, "__module__", None) or "").startswith("kernelstream")
+}
+WITH_EXAMPLES = [named for named, method in METHODS.items() if ">>> " in (inspect.getdoc(method) or "")]
+TAUGHT = {
+    "Learner": {"learn", "learn_one", "scores_one", "predict", "probabilities", "intervals", "merge", "save"},
+    "OnlineKernelClassifier": {"partial_fit", "predict_learn", "predict_proba", "save", "set_params"},
+    "OnlineKernelRegressor": {"predict", "predict_learn", "predict_interval", "merge", "save", "set_params"},
+    "OnlineKernelOutlier": {"predict_learn"},
+    "FourierFeatures": {"transform"},
+    "OnlineScaler": {"transform_learn"},
+    "river.KernelClassifier": {"predict_one"},
+}
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
 
 
@@ -75,6 +94,54 @@ def test_help_names_every_parameter(name):
     heads = {word for line in lines for word in re.split(r", ", line.partition(" : ")[0])}
     given = inspect.signature(NAMED[name]).parameters.values()
     assert not {one.name for one in given if one.name not in ("self", "parameters")} - heads
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS)
+def test_help_of_a_method_says_something_of_every_parameter(name, method):
+    text = inspect.getdoc(METHODS[name, method])
+    for parameter in inspect.signature(METHODS[name, method]).parameters:
+        if parameter not in ("self", "cls"):
+            assert re.search(rf"^{parameter} : \S+", text, re.M), parameter
+
+
+@pytest.mark.parametrize(("name", "method"), WITH_EXAMPLES)
+def test_examples_of_methods_are_true(name, method):
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(METHODS[name, method]), {}, method, None, None)
+    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+def test_what_people_call_most_has_an_example(name):
+    assert TAUGHT[name] <= {method for owner, method in WITH_EXAMPLES if owner == name}
+
+
+def test_a_method_is_explained_by_itself_its_class_and_the_words_that_all_share():
+    @explained(y="of the class")
+    class Some:
+        def asked(self, X, y, own=1, **rest) -> Self:
+            """What it does.
+
+            own, rest: of the method
+
+            >>> 1
+            1
+            """
+
+        @classmethod
+        def made(cls):
+            """What it makes."""
+
+        def _private(self, X):
+            """Nobody asks."""
+
+        def silent(self, X): ...
+
+    assert inspect.getdoc(Some.asked) == (
+        "What it does.\n\n"
+        f"Parameters\n----------\nX : {WORDS['X']}\ny : of the class\nown : of the method\nrest : of the method\n\n"
+        "Returns\n-------\nitself\n\nExamples\n--------\n>>> 1\n1"
+    )
+    assert (Some.made.__doc__, Some._private.__doc__, Some.silent.__doc__) == ("What it makes.", "Nobody asks.", None)
 
 
 def test_the_list_of_names_is_complete():

@@ -40,10 +40,11 @@ def saved(tmp_path):
     return write
 
 
-def test_no_number_of_a_file_makes_compiled_code_leave_its_arrays():
+@pytest.mark.parametrize(("names", "fewest"), [((), (3000, 1000)), (("auto",), (150, 150))], ids=["all", "auto"])
+def test_no_number_of_a_file_makes_compiled_code_leave_its_arrays(names, fewest):
     script = Path(__file__).with_name("hostile.py")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", script],
+        [sys.executable, "-W", "ignore", script, *names],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
@@ -51,7 +52,33 @@ def test_no_number_of_a_file_makes_compiled_code_leave_its_arrays():
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     counts = json.loads(done.stdout.splitlines()[-1])
-    assert counts["refused"] > 3000 and counts["used"] > 1000, counts
+    assert counts["refused"] > fewest[0] and counts["used"] > fewest[1], counts
+
+
+@pytest.mark.parametrize(
+    ("array", "place", "value"),
+    [
+        ("ridge", (), 0.0),
+        ("metrics.ridge", (), 0.0),
+        ("metrics.widths", 0, 0.0),
+        ("beside.todo", 0, 1),
+        ("beside.todo", 1, 0),
+        ("beside.progress", (), 1),
+        ("parts.A", (0, 0), 0.0),
+        ("scale", 1, 0.0),
+        ("kept.weights", 3, -1.0),
+        ("link", (0, 1), 0.0),
+    ],
+)
+def test_what_auto_cannot_have_settled_is_refused(array, place, value):
+    learner = Learner(make("auto", size="small"), Regression(), threads=1)
+    learner.learn(ROWS, ROWS[:, 0])
+    header, arrays = learner.to_parts()
+    Learner.from_parts(header, arrays)
+    changed = arrays[f"model.{array}"].copy()
+    changed[place] = value
+    with pytest.raises(ValueError):
+        Learner.from_parts(header, {**arrays, f"model.{array}": changed})
 
 
 @pytest.mark.parametrize("name", ["fogd", "nogd", "bsgd-m", "polk", "npbsgd", "rrf", "dualsgd", "ridge", "rbp", "avm"])

@@ -73,25 +73,42 @@ def link_packages(wheel_requires: list[str], target: Path) -> set[str]:
     return found
 
 
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+
+
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The interpreter of an environment that has a wheel of this tree, and its plain dependencies."""
+def wheel(tmp_path_factory):
+    """A wheel of this tree."""
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("building a wheel needs hatchling: pip install '.[dev]'")
-    directory = tmp_path_factory.mktemp("alone")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(directory), str(ROOT)]
+    directory = tmp_path_factory.mktemp("wheel")
+    build = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(directory), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True, cwd=directory)
-    (wheel,) = directory.glob("kernelstream-*.whl")
+    (built,) = directory.glob("kernelstream-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, wheel):
+    """The interpreter of an environment that has the wheel, and its plain dependencies."""
+    directory = tmp_path_factory.mktemp("alone")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory / "env")], check=True)
     python = directory / "env" / "bin" / "python"
-    install = [*pip, "--python", str(python), "install", "--no-deps", "--no-index", "--no-compile", str(wheel)]
+    install = [*PIP, "--python", str(python), "install", "--no-deps", "--no-index", "--no-compile", str(wheel)]
     subprocess.run(install, check=True, capture_output=True)
     (site,) = (directory / "env" / "lib").glob("python*/site-packages")
     (metadata,) = site.glob("kernelstream-*.dist-info/METADATA")
     lines = re.findall(r"^Requires-Dist: (.*)$", metadata.read_text(), re.M)
     assert not link_packages(lines, site) & set(EXTRAS)
     return python
+
+
+@pytest.mark.parametrize("check", ["twine check --strict", "check_wheel_contents"])
+def test_a_wheel_is_as_the_index_wants_it(check, wheel):
+    module, *words = check.split()
+    pytest.importorskip(module, reason="pip install '.[dev]' brings twine and check-wheel-contents")
+    done = subprocess.run([sys.executable, "-m", module, *words, wheel], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_library_alone_learns_saves_and_says_what_brings_the_rest(alone, tmp_path):

@@ -10,7 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from kernelstream import ALGORITHMS, Binary, Learner, OnlineKernelRegressor, Regression, load, make
+from kernelstream import (
+    ALGORITHMS,
+    Binary,
+    Learner,
+    OnlineKernelClassifier,
+    OnlineKernelRegressor,
+    Regression,
+    load,
+    make,
+)
 from kernelstream.cli import app
 from kernelstream.kernels import Gaussian
 from kernelstream.losses import Quantile
@@ -223,6 +232,9 @@ def test_what_has_no_intervals_says_so():
         learner.intervals(X, level=0.7)
     with pytest.raises(ValueError, match="Classes have no intervals"):
         Learner("rbp", Binary([0, 1])).intervals(X)
+    assert not hasattr(OnlineKernelClassifier("rbp"), "predict_interval")
+    with pytest.raises(AttributeError, match="Classes have no intervals"):
+        OnlineKernelClassifier("rbp").predict_interval(X)
     assert np.isinf(Learner("rbp", Regression()).intervals(X[:2])).all()
 
 

@@ -15,6 +15,7 @@ from kernelstream.engine.state import ModelFileError
 from kernelstream.kernels import Gaussian
 from kernelstream.numerics.gram import gram_matrix
 from kernelstream.reference.kernels import matrix
+from kernelstream.sources import open_source
 
 X, LABELS = load_digits(return_X_y=True)
 X, Y = X / 16.0, np.where(LABELS == 8, 1, -1)
@@ -164,3 +165,22 @@ def test_a_rare_class_is_ranked_better_than_by_features():
             found.append(roc_auc_score(Y[order], scores))
         areas[spec.name] = np.mean(found)
     assert areas["koil"] > max(areas["opauc"], areas["fogd"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "source", "total", "squares"),
+    [
+        (KOIL(Gaussian(gamma=8.0), 100, 10, 0.1, 0.1, "oldest"), "checkerboard", 38.112351262736496, 2336.398784449173),
+        (OPAUC(Gaussian(gamma=0.25), 20, 0.1, 0.01), "hyperplane", -34.674164085087305, 263.8884927050936),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_but_for_the_threshold_scores_are_those_of_the_authors_programs(spec, source, total, squares):
+    """KOIL FIFO++ (eta = 0.01, C = 10) and OPAUC (on our features, eta = 0.1, lambda = 0.01), run by Octave."""
+    rows, labels = next(iter(open_source(f"{source}:rows=1500")))
+    learner, shown = Learner(spec, Binary([-1, 1]), dtype="float64"), [0.0]
+    for t in range(1499):
+        learner.learn(rows[t : t + 1], labels[t : t + 1])
+        shown.append(learner.scores(rows[t + 1 : t + 2])[0, 0] - float(learner._state.bias))
+    assert sum(shown) == pytest.approx(total, rel=1e-11)
+    assert np.square(shown).sum() == pytest.approx(squares, rel=1e-11)

@@ -219,3 +219,12 @@ def test_a_longer_delay_is_worse_when_the_data_drifts():
         learner = Learner(make("fogd", kernel=Gaussian(gamma=8.0)), Binary([-1.0, 1.0]))
         errors.append(final(prequential(learner, source, delay=delay)))
     assert errors[0] < errors[1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", np.float64, np.dtype("float64")])
+def test_a_dtype_may_be_numpys(dtype):
+    assert Learner("rbp", TASKS["binary"], dtype=dtype).dtype == "float64"
+    estimator = OnlineKernelClassifier("rbp", dtype=dtype).fit([[0.0], [1.0]], [0, 1])
+    assert estimator.learner_.dtype == "float64"
+    with pytest.raises(ValueError, match="dtype='float16' must be one of float32, float64"):
+        Learner("rbp", TASKS["binary"], dtype=np.float16)

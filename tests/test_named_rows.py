@@ -4,6 +4,7 @@ import datetime as dt
 import math
 import pickle
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -19,6 +20,7 @@ from kernelstream.cli import app
 from kernelstream.encoding import Columns
 from kernelstream.evaluate import prequential
 from kernelstream.evaluate.run import side_by_side
+from kernelstream.extras import MissingExtra
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.metrics import MistakeRate
@@ -406,3 +408,13 @@ def test_dates_may_be_features_and_tell_the_time():
     assert one.columns.feature_names == ["a", "b", "when.day.sin", "when.day.cos"]
     with pytest.raises(ValueError, match="give one duration for all"):
         prequential(one, RowSource(frame, label="y", columns=one.columns), moment="when", delay=DELAYS[2])
+
+
+def test_a_table_of_numbers_needs_no_arrow_and_one_with_words_says_what_brings_it(monkeypatch):
+    numbers = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": [0.5, np.nan]})
+    expected = Columns(missing="zero").take(numbers)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert np.array_equal(Columns(missing="zero").take(numbers), expected)
+    for table in (pd.DataFrame({"a": ["red", "blue"]}), pl.DataFrame({"a": [1.0, 2.0]})):
+        with pytest.raises(MissingExtra, match=r"kernelstream\[arrow\]"):
+            Columns().take(table)

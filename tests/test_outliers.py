@@ -51,7 +51,7 @@ def test_a_budget_keeps_the_newest_terms_with_any_loss():
     learner.learn(X, y)
     held = {tuple(point) for point in learner.attributes["points"]}
     assert held == {tuple(x) for x in X[-20:]}  # the logistic loss has a slope everywhere
-    assert learner._own_chances
+    assert learner.link is None  # the loss says what its scores stand for
 
 
 def test_the_border_is_shown_where_one_tunes_itself():

@@ -203,7 +203,10 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(own, name):
         cwd=own,
         capture_output=True,
         text=True,
-        env=ENVIRONMENT | {"NUMBA_DISABLE_JIT": "1", "MPLCONFIGDIR": str(own), "KERNELSTREAM_CACHE": str(own)},
+        # Python writes half a file of bytecode where a file may not be longer, and the next process stumbles over it.
+        env=ENVIRONMENT
+        | {"NUMBA_DISABLE_JIT": "1", "MPLCONFIGDIR": str(own), "KERNELSTREAM_CACHE": str(own)}
+        | {"PYTHONDONTWRITEBYTECODE": "1"},
         timeout=120,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )
@@ -214,7 +217,8 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(own, name):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "csv.zst", "libsvm", "parquet", "arrow", "npz", "npy"])
-def test_a_full_disk_leaves_no_half_converted_file(tmp_path, suffix):
+def test_a_full_disk_leaves_no_half_converted_file(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # as above
     rng = np.random.default_rng(0)
     source = ArraySource(rng.normal(size=(3000, 8)), rng.normal(size=3000))
     target = tmp_path / f"rows.{suffix}"

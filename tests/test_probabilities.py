@@ -1,6 +1,7 @@
 """Probabilities of learners whose scores are margins: true to what comes, causal, part of the model."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,16 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import log_loss
 
-from kernelstream import FOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression
+from kernelstream import (
+    FOGD,
+    Binary,
+    Learner,
+    Multiclass,
+    OnlineKernelClassifier,
+    OnlineKernelOutlier,
+    OnlineKernelRegressor,
+    Regression,
+)
 from kernelstream.engine import files
 from kernelstream.engine.calibration import EVERY, FIRST, Calibration, counted
 from kernelstream.engine.state import ModelFileError
@@ -192,3 +202,15 @@ def test_a_link_that_no_run_could_have_left_is_refused(tmp_path):
 def test_a_regression_says_why_it_has_none():
     with pytest.raises(ValueError, match=r"regression has no classes.*Intervals.*Binary"):
         Learner("fogd", Regression()).probabilities(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize(("kind", "name"), [(OnlineKernelRegressor, "fogd"), (OnlineKernelOutlier, "density")])
+def test_an_estimator_without_probabilities_says_why_as_its_learner_does(kind, name):
+    X, y, _ = chancy(100)
+    unfitted, fitted = kind(name), kind(name).fit(X, y)
+    with pytest.raises(ValueError) as said:
+        fitted.learner_.probabilities(X)
+    for model in (unfitted, fitted):
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(AttributeError, match=re.escape(str(said.value))):
+            model.predict_proba(X)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from scipy.sparse import csr_array
 
 from kernelstream.evaluate.processes import Processes
@@ -116,3 +116,38 @@ assert [t.last.metrics for t in traces[0]] == [t.last.metrics for t in traces[1]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def work_or_end(shared, what):
+    if what == "end":
+        os._exit(1)
+    return shared[0] + wait_or_fail(shared, what)
+
+
+@pytest.fixture(scope="module")
+def dask():
+    distributed = pytest.importorskip("distributed", reason="pip install 'dask[distributed]'")
+    import dask
+
+    settings = {"distributed.scheduler.allowed-failures": 0, "logging.distributed": "critical"}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_workers_of_dask_return_fail_and_end_as_those_of_this_machine_do(dask):
+    with parallel_config(backend="dask"):
+        with Processes(total, shared(), 3) as processes:
+            answers = [processes.result(call) for call in [processes.call(i) for i in range(30)]]
+        assert [value for value, _ in answers] == [total(shared(), i)[0] for i in range(30)]
+        assert len({process for _, process in answers} - {os.getpid()}) > 0
+        with Processes(work_or_end, (0,), 2) as processes:
+            failing = processes.call("this")  # by a worker, at once
+            with pytest.raises(FloatingPointError, match="this"):
+                failing.result(60)
+            ending = processes.call("end")
+            with pytest.raises(Exception, match=r"end|exit|killed|workers died"):
+                ending.result(60)

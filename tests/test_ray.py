@@ -69,9 +69,12 @@ def local():
 
 
 def test_two_workers_learn_the_model_of_one(local, files):
-    result = train(f"{files}/part-*.parquet", ridge(), workers=2, every=1500)
-    assert_is_the_model_of_all(result.model)
-    assert result.trace.last.rows == N and 0.0 < result.trace.last.metrics["mistake_rate"] < 0.3
+    for _ in range(4):  # on a busy machine one worker may take all rows before the other has begun
+        result = train(f"{files}/part-*.parquet", ridge(), workers=2, every=1500)
+        assert_is_the_model_of_all(result.model)
+        assert result.trace.last.rows == N and 0.0 < result.trace.last.metrics["mistake_rate"] < 0.3
+        if all(record.rows > 0 for record in result.workers):
+            break
     assert [record.rows > 0 for record in result.workers] == [True, True]
     assert len({record.place for record in result.workers}) == 2
     assert result.bytes > 0 and len(result.synchronisations) > 3

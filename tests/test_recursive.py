@@ -18,7 +18,8 @@ from kernelstream import (
     SlidingKRLS,
     make,
 )
-from kernelstream.kernels import Gaussian
+from kernelstream.kernels import Gaussian, Linear
+from kernelstream.papers.series import lorenz_rows
 from kernelstream.reference.kernels import matrix
 
 KERNEL = Gaussian(gamma=0.5)
@@ -118,6 +119,53 @@ def test_a_full_dictionary_adds_what_rows_tell():
     expected = np.linalg.solve(K, np.linalg.solve(precision, np.linalg.solve(P, values) + A.T @ Y[100:, None]))
     learner.learn(X[100:], Y[100:])
     np.testing.assert_allclose(learner.attributes["coef"], expected, rtol=1e-6, atol=1e-8)
+
+
+# Points that are nearly dependent.
+
+
+@pytest.mark.parametrize(
+    ("dtype", "noise", "most"),
+    [("float64", 1e-6, -60.0), ("float64", 0.1, -19.0), ("float32", 1e-6, -35.0), ("float32", 0.1, -19.0)],
+)
+def test_the_tracker_foretells_a_smooth_series_under_a_wide_kernel(dtype, noise, most):
+    rows, y = lorenz_rows()
+    learner = Learner(KRLSTracker(Gaussian(sigma=32), 100, noise), Regression(), dtype=dtype)
+    errors = (learner.learn(rows, y)[:, 0] - y)[1000:]
+    assert 10 * np.log10(np.mean(errors**2)) < most
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("forget", [1.0, 0.99])
+def test_what_is_left_of_the_priors_variance_stays_between_none_and_all_of_it(dtype, forget):
+    """Over removals, rows of the span and rows that come again; and R is the factor of its points."""
+    rows, y = lorenz_rows()
+    spec = KRLSTracker(Gaussian(sigma=32), 40, 1e-3, forget)
+    learner = learned(spec, np.concatenate([rows[:700]] * 2), np.concatenate([y[:700]] * 2), dtype=dtype)
+    n, state = learner.size, learner._state
+    assert n == 40
+    left = np.linalg.eigvalsh(state.B[:n, :n])
+    assert left.min() > 0.0 and left.max() < 1.0 + 1e-9
+    np.testing.assert_allclose(state.B[:n, :n], state.B[:n, :n].T, rtol=0.0, atol=1e-12)
+    points = learner.attributes["points"].astype(float)
+    K = matrix(spec.kernel, points, points) + {"float32": 3e-5, "float64": 1e-12}[dtype] * np.eye(n)
+    R = state.factor[:n, :n]
+    np.testing.assert_allclose(R.T @ R, K, atol={"float32": 1e-6, "float64": 1e-12}[dtype])
+    np.testing.assert_allclose(
+        state.diagonal[:n], np.diag(np.linalg.inv(K)), rtol={"float32": 0.2, "float64": 0.02}[dtype]
+    )
+
+
+def test_rows_that_come_again_do_not_fill_the_trackers_budget():
+    few = np.random.default_rng(10).normal(size=(12, 3))
+    for kernel in (KERNEL, Linear()):
+        for dtype in ("float32", "float64"):
+            spec = KRLSTracker(kernel, budget=50)
+            learner = learned(spec, np.tile(few, (30, 1)), np.tile(few[:, 0], 30), dtype=dtype)
+            assert learner.size <= 12
+    nothing = Learner(KRLSTracker(Linear(), budget=5), Regression())
+    nothing.learn(np.zeros((4, 3)), np.ones(4))
+    assert nothing.size == 0 and nothing.deviations(np.zeros((1, 3)))[0, 0] > 0.0
 
 
 # Weights.

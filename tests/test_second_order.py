@@ -13,6 +13,7 @@ from kernelstream.kernels import SHIFT_INVARIANT, Gaussian, Need
 from kernelstream.laws.examples import stream
 from kernelstream.losses import LossRecord, Squared, slope
 from kernelstream.numerics.lifts import Fourier
+from kernelstream.numerics.second_order import solved
 from kernelstream.parameters import positive, whole
 from kernelstream.tasks import REGRESSION
 
@@ -127,3 +128,17 @@ def test_shards_merge_into_the_model_of_all_rows():
     for other in shards[1:]:
         shards[0].merge(other)
     np.testing.assert_allclose(shards[0].scores(X), whole_.scores(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("what", "ridge"), [(0.0, 0.0), (-np.inf, 0.1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_system_without_a_solution_is_said_to_have_none(what, ridge, dtype):
+    A = np.full((3, 3), what)
+    with pytest.raises(FloatingPointError, match="has no solution"):
+        solved(A, np.ones((1, 3)), ridge, dtype)
+
+
+def test_a_ridge_that_is_too_small_is_raised():
+    A = np.tril(np.full((3, 3), 1.0)) - 1e-3 * np.eye(3)
+    weights = solved(A, np.ones((1, 3)), 1e-4)
+    assert np.allclose(weights @ (A + np.tril(A, -1).T + 0.01 * np.eye(3)), 1.0)

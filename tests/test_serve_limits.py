@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import socket
+import sqlite3
 import ssl
 import subprocess
 import threading
@@ -13,10 +14,15 @@ import time
 import pytest
 from benchmarks.service_process import FOGD, Process, serving
 
+from kernelstream.serve.records import Refusal
+from kernelstream.serve.service import Service
+from kernelstream.serve.settings import Settings
+
 pytest.importorskip("fastapi", reason="pip install 'kernelstream[serve]' brings it")
 
 SMALL = {
     "most_body": 20_000,
+    "most_bodies": 50_000,
     "most_rows": 50,
     "most_requests": 6,
     "most_queued": 60,
@@ -115,6 +121,33 @@ def test_more_requests_at_a_time_than_may_be_are_told_to_come_again(service):
         assert int(reply.headers["retry-after"]) >= 1
     time.sleep(0.3)
     assert service.ask("GET", "/v2/health/live").status == 200
+
+
+def test_bodies_at_a_time_are_bounded(service):
+    """Those that are there already are answered; one more is told to come again, whether or not it says its length."""
+    body = json.dumps({"rows": [ROW]}).encode().ljust(20_000)
+    head = b"POST /v2/models/m/predict HTTP/1.1\r\nHost: localhost\r\n"
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(connected(service)) for _ in range(2)]
+        for connection in connections:
+            connection.sendall(head + b"Content-Length: 20000\r\n\r\n" + body[:-1])
+        time.sleep(0.3)
+        assert service.ask("POST", "/v2/models/m/predict", body[:10_000]).status == 200
+        reply = service.ask("POST", "/v2/models/m/predict", body[:10_003])
+        assert refused(reply, 503, "50,000", "most_bodies") and reply.headers["retry-after"]
+        chunked = stack.enter_context(connected(service))
+        chunked.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n4E20\r\n" + body + b"\r\n")
+        _, said = seconds_until_closed(chunked)
+        assert b" 503 " in said.split(b"\r\n")[0] and b"most_bodies" in said
+        for connection in connections:
+            connection.sendall(body[-1:])
+            assert b" 200 " in connection.recv(65_536).split(b"\r\n")[0]
+    assert service.ask("POST", "/v2/models/m/predict", body).status == 200
+
+
+def test_bodies_at_a_time_have_room_for_one():
+    with pytest.raises(ValueError, match=r"most_bodies=10.*most_body=20"):
+        Settings(most_body=20, most_bodies=10)
 
 
 def test_rows_that_wait_to_be_learned_are_bounded(service):
@@ -349,6 +382,40 @@ def test_an_operation_needs_its_scope(guarded, method, path):
             assert status not in (401, 403) and status < 500
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"),
+    [
+        ("POST", "/v2/models/m/predict", None, 401),
+        ("POST", "/v2/models/m/infer", "ks_wrong", 401),
+        ("POST", "/v2/models/m/learn", "predict", 403),
+        ("PUT", "/v2/models/m/file", "learn", 403),
+        ("GET", "/v2/models", None, 401),
+        ("PUT", "/v2/models/m/nothing", None, 401),
+    ],
+)
+def test_the_body_of_who_may_not_is_not_read(guarded, method, path, token, status):
+    """It is answered by the head alone; of what is sent all the same no more is taken than sockets hold."""
+    size, taken, before = 31 * 2**20, [], guarded.resident
+    shown = f"Authorization: Bearer {guarded.tokens.get(token, token)}\r\n" if token else ""
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n{shown}Content-Length: {size}\r\n\r\n".encode()
+    with connected(guarded) as connection:
+        connection.sendall(head)
+        took, said = seconds_until_closed(connection)
+        assert f" {status} ".encode() in said.split(b"\r\n")[0] and took < 1.5  # of the 2 that a body may take
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            connection = stack.enter_context(connected(guarded))
+            connection.settimeout(5.0)
+            taken.append(0)
+            with contextlib.suppress(OSError):
+                connection.sendall(head)
+                while taken[-1] < size:
+                    taken[-1] += connection.send(bytes(65_536))
+            assert f" {status} ".encode() in seconds_until_closed(connection)[1].split(b"\r\n")[0]
+        assert guarded.resident - before < 8 * 2**20
+    assert max(taken) < size / 2
+
+
 def test_a_token_is_revoked_within_a_second(guarded):
     token = guarded.make_token("short", "predict")
     time.sleep(1.1)
@@ -356,6 +423,19 @@ def test_a_token_is_revoked_within_a_second(guarded):
     guarded.revoke("short")
     time.sleep(1.1)
     assert status_of(guarded, "GET", "/v2/models", token) == 401
+
+
+def test_where_tokens_cannot_be_read_nobody_is_let_in(tmp_path, monkeypatch):
+    service = Service(Settings(store=str(tmp_path)))
+
+    def fails():
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(service.store, "tokens", fails)
+    with pytest.raises(Refusal, match="disk I/O error") as refusal:
+        service.require("", "predict", {})
+    assert refusal.value.status == 503
+    service.stop()
 
 
 def test_the_store_does_not_hold_tokens_and_the_log_neither(guarded):

@@ -5,11 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from benchmarks.service_process import differences
+from benchmarks.service_process import differences, serving
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelstream import Learner
+from kernelstream.serve.course import Course, restored
 from kernelstream.serve.records import JSON, LABEL, LEARN, SHOW, Record, encoded, read
 from kernelstream.serve.specs import ModelSpec, learner_of
 from kernelstream.serve.state import State, refused
@@ -269,3 +270,89 @@ def test_a_file_whose_rows_wait_for_nothing_that_was_said_is_refused(tmp_path):
     with pytest.raises(ValueError, match="rows that wait"):
         State(spec_of("binary")).become(state.learner, beside)
     assert refused(ValueError("why")).status == 422
+
+
+class Rising:
+    """A detector that finds the error risen at every row."""
+
+    def __init__(self):
+        self.estimation, self.drift_detected = 0.0, True
+
+    def update(self, error):
+        self.estimation += 1.0
+
+
+def test_rises_of_the_error_are_counted_beyond_those_that_are_marked():
+    course = Course(squared=False)
+    course._detector = Rising()
+    for _ in range(3):
+        course.take(np.zeros(50))
+    assert course.risen == 150
+    assert course.marks == list(range(51, 151))
+    again = restored(course.state())
+    assert (again.risen, again.marks) == (course.risen, course.marks)
+    older = course.state()
+    del older["risen"]
+    assert restored(older).risen == len(course.marks)
+
+
+def test_prometheus_is_told_how_often_the_error_has_risen(tmp_path):
+    state = State(spec_of("binary"))
+    answered(state, record_of(LEARN, rows=[[1.0, 2.0]], labels=[1]))
+    beside = state.beside()
+    beside["course"] |= {"risen": 150, "marks": list(range(100))}
+    state.learner.save(tmp_path / "m.ks", serve=beside)
+    with serving(tmp_path) as service:
+        body = (tmp_path / "m.ks").read_bytes()
+        assert service.ask("PUT", "/v2/models/m/file", body).status == 201
+        assert service.described()["error"]["risen"] == 150
+        told = service.ask("GET", "/metrics").body.decode()
+    assert 'kernelstream_drifts_total{model="m"} 150.0' in told
+
+
+def test_errors_that_are_out_of_bounds_have_a_mean_and_are_read_again():
+    course = Course(squared=True)
+    course.take(course.errors(np.zeros(600), np.full(600, 1.7e308)))
+    assert np.isfinite([course.of_all, course.of_newest]).all()
+    assert restored(course.state()).of_newest == course.of_newest
+
+
+NUMBERS = (-1, 0, 1.5, 10**400, 1e300, float("nan"), float("inf"), "1", "x", None, [], {})
+
+
+@pytest.mark.parametrize("name", ["n", "total", "points", "stride", "marks", "risen", "newest"])
+def test_a_course_that_cannot_have_been_is_refused_or_goes_on(name):
+    course = Course(squared=True)
+    course.take(np.ones(700))
+    for value in NUMBERS:
+        for changed in (value, [value], [[value, value, value]]):
+            try:
+                found = restored(course.state() | {name: changed})
+            except ValueError:
+                continue
+            found.take(np.ones(5))
+            encoded([found.n, found.of_all, found.of_newest, found.points, found.marks, found.risen])
+
+
+@pytest.mark.parametrize("task", ["binary", "regression"])
+@pytest.mark.parametrize("place", ["at", "said", "given_up"])
+def test_what_stands_beside_a_model_is_refused_or_goes_on(task, place):
+    state = State(spec_of(task))
+    show(state, ["a", "b"], 1000.0)
+    for value in NUMBERS:
+        beside, goes_on = state.beside(), State(spec_of(task))
+        if place == "given_up":
+            beside["given_up"] = value
+        else:
+            beside["shown"]["a"][place == "said"] = value
+        try:
+            goes_on.become(learner_like(state.learner), beside)
+        except ValueError:
+            continue
+        told = answered(goes_on, record_of(LABEL, 1001.0, labels={"a": 1, "b": 0}))
+        assert told["labels"]["b"] == "learned"
+        encoded([goes_on.given_up, goes_on.course.of_all])
+
+
+def learner_like(learner):
+    return Learner.from_parts(*learner.to_parts())

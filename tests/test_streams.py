@@ -535,7 +535,7 @@ def test_rows_of_a_series_depend_on_seed_and_position_only(name):
 
 
 def test_the_mackey_glass_series_solves_its_equation(monkeypatch):
-    monkeypatch.setattr(chaotic, "SETTLED", 0)
+    monkeypatch.setattr(chaotic, "TRANSIENT", 0)
     tau, h, units = 17, 0.002, 120
     x = [0.9] * (1 + int(tau / h))  # Heun's method, with steps a fiftieth as long
     for _ in range(int(units / h)):
@@ -556,10 +556,10 @@ def test_the_lorenz_series_solves_its_equations():
         x, y, z = state
         return 10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z
 
-    known = chaotic.lorenz(chaotic.LORENZ_SETTLED, 1, 3.0)
+    known = chaotic.lorenz(chaotic.LORENZ_TRANSIENT, 1, 3.0)
     assert known.std() == pytest.approx(8, rel=0.1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chaotic, "LORENZ_SETTLED", 0)
+        patch.setattr(chaotic, "LORENZ_TRANSIENT", 0)
         found = chaotic.lorenz(100, 1, 3.0)
     exact = solve_ivp(slope, (0, 1), (3.0, 1.0, 25.0), t_eval=0.01 * np.arange(100), rtol=1e-11, atol=1e-11).y[0]
     np.testing.assert_allclose(found, exact, atol=1e-4)

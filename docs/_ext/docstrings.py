@@ -26,7 +26,7 @@ def _entry(line: str) -> list[str]:
 
 def _with_parameters(thing: Any, lines: list[str]) -> list[str]:
     """``name: words`` behind the prose, as our shorter docstrings have it, as a section."""
-    from kernelstream.parameters import said_of
+    from kernelstream.teaching import said_of
 
     if not callable(thing) or "----------" in lines:
         return lines
@@ -80,6 +80,8 @@ def leave_out(app: Any, what: str, name: str, thing: Any, skip: bool, options: A
     from kernelstream.parameters import Parameters
 
     if name.startswith("_") or name in ("metadata_request", "classes"):
+        return True
+    if what == "class" and inspect.isclass(thing):  # what compiled code sees of a spec
         return True
     owner = inspect.unwrap(getattr(thing, "fget", thing) or thing)
     origin = getattr(owner, "__module__", "") or ""

@@ -14,7 +14,10 @@ EXTRAS = {
     "nats": ("nats", "Streams of NATS"),
     "paho": ("mqtt", "Topics of MQTT"),
     "onnx": ("onnx", "The ONNX graph of a model"),
-    "pyarrow": ("arrow", "CSV, JSON lines, ARFF, Parquet, Arrow and .zst files"),
+    "pyarrow": (
+        "arrow",
+        "Tables, CSV, JSON lines, ARFF, Parquet, Arrow and .zst files",
+    ),
     "ray": ("ray", "Training on several machines"),
     "redis": ("redis", "Streams of Redis"),
     "river": ("river", "Models and drift detectors of River"),

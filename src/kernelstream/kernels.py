@@ -255,8 +255,8 @@ class _Scaled(Kernel):
     def settle(self, sample: Sample) -> Self:
         if self.gamma != "scale":
             return self
-        spread = sample.n_features * self.unit(sample.variance)
-        return dataclasses.replace(self, gamma=min(1.0 / spread, WIDEST) if spread > 0 else 1.0)
+        apart = sample.n_features * self.unit(sample.variance)
+        return dataclasses.replace(self, gamma=min(1.0 / apart, WIDEST) if apart > 0 else 1.0)
 
     def unit(self, variance: float) -> float:
         """What the metric is measured in."""

@@ -1,7 +1,7 @@
 """Losses: the value of each and its slope, as one scalar function of a margin or of a residual.
 
 Binary margin: m = y f. Multiclass margin: m = f_y - f_s with s the best-scored other class (Crammer and Singer).
-Regression residual: r = f - y. A loss gives its value phi(m) and phi'(m); `slope` spreads phi' over the outputs:
+Regression residual: r = f - y. A loss gives its value phi(m) and phi'(m); `slope` distributes phi' over the outputs:
 g = phi' y; or g_y = phi', g_s = -phi'; or g = phi'. Softmax alone looks at all scores.
 
 Conventions. At a kink the slope of the flat side is taken (hinge at m = 1 has slope 0), except that the perceptron

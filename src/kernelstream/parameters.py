@@ -10,12 +10,13 @@ import difflib
 import inspect
 import math
 import numbers
-import re
 import sys
 import textwrap
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, ClassVar, Self, get_origin
+
+from .teaching import explained, said_of
 
 LARGEST_SEED = 2**63 - 1
 
@@ -29,6 +30,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}? Choose" if near else "choose"
 
 
+@explained()
 class Parameters:
     """Base of all specs. A subclass is a dataclass; `check` refuses bad values, at construction and on every change."""
 
@@ -64,7 +66,10 @@ class Parameters:
         """Raise ValueError naming the parameter, its value and what is allowed."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; deep: also those of nested specs, as ``outer__inner``."""
+        """The parameters by name.
+
+        deep: also those of nested specs, as ``outer__inner``
+        """
         params: dict[str, Any] = {}
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -135,20 +140,6 @@ def _annotations(cls: type) -> dict[str, Any]:
 
         return get_annotations(cls, format=Format.FORWARDREF)
     return inspect.get_annotations(cls)
-
-
-def said_of(text: str, names: list[str]) -> tuple[str, dict[str, str]]:
-    """A docstring's prose, and what it says of parameters behind it: ``name: words`` or ``name, other: words``, where a
-    line or a sentence begins.
-    """
-    one = "|".join(map(re.escape, names))
-    found = list(re.finditer(rf"(?:^|(?<=\. ))((?:{one})(?:, (?:{one}))*): ", text, re.M)) if names else []
-    ends = [*(match.start() for match in found), len(text)][1:]
-    said = {}
-    for match, end in zip(found, ends, strict=True):
-        for name in match[1].split(", "):
-            said[name] = " ".join(text[match.end() : end].split())
-    return text[: found[0].start()].strip() if found else text, said
 
 
 def _taught(cls: type[Parameters], prose: str) -> str:

@@ -25,8 +25,18 @@ from .engine.inputs import NONE, ONLINE, Inputs, Scaling
 from .engine.lane import Lane
 from .learner import Learner
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task, classification
+from .teaching import explained
+
+# What the methods' parameters are.
+_ROWS = {
+    "x": "a row: a dictionary of numbers, words, dates, with what is missing left out",
+    "X": "a table of pandas, a row each",
+    "w": "how much a row counts, 1 where it is not given",
+    "kwargs": "River's, which are not looked at",
+}
 
 
+@explained()
 class _KernelEstimator(base.Estimator):
     """What the two have in common."""
 
@@ -97,6 +107,7 @@ class _KernelEstimator(base.Estimator):
         yield {}
 
 
+@explained(**_ROWS, y="the label; of a table a sequence of them")
 class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
     """Online kernel classification of rows that are dictionaries, with any learner of kernelstream.
 
@@ -171,7 +182,7 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return self._begin(task)
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn from a row; `w` is how much it counts."""
+        """Learn from a row."""
         lane = self._lane
         if lane is not None:
             target = self._encode(y)
@@ -198,7 +209,14 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         self._two = isinstance(task, Binary)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """The label of a row; None before any was learned."""
+        """The label of a row; None before any was learned.
+
+        >>> from kernelstream.river import KernelClassifier
+        >>> model = KernelClassifier("fogd", seed=1)
+        >>> model.learn_one({"colour": "red", "width": 2.0}, "poppy")
+        >>> model.predict_one({"colour": "blue"})
+        'poppy'
+        """
         lane = self._lane
         if lane is not None and lane.score(x):
             return self._labels[lane.first_score[0] >= 0 if self._two else int(lane.scores.argmax())]
@@ -234,6 +252,7 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return pd.DataFrame(self._learner.probabilities(X), columns=self._heads, index=X.index, copy=False)
 
 
+@explained(**_ROWS, y="the value; of a table a sequence of them")
 class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
     """Online kernel regression on rows that are dictionaries, with any learner of kernelstream.
 
@@ -283,7 +302,7 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         self._encode = Regression().encode_one
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn from a row; `w` is how much it counts."""
+        """Learn from a row."""
         lane = self._lane
         if lane is not None:
             target = self._encode(y)
@@ -297,7 +316,9 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
 
     def predict_one(self, x: dict[Any, Any], with_interval: bool = False, level: float = 0.9, **kwargs: Any) -> Any:
         """The value of a row; 0 before any was learned. With `with_interval` River's Interval, which holds the target
-        with a chance of `level` (0.5, 0.8, 0.9, 0.95 or 0.99).
+        with a chance of `level`.
+
+        with_interval: whether an interval is asked for
         """
         if with_interval:
             from river.conf.interval import Interval
@@ -316,6 +337,7 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         return pd.Series(shown, index=X.index, copy=False)
 
 
+@explained(**_ROWS)
 class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
     """Online detection of rows that are unlike those before, on rows that are dictionaries.
 

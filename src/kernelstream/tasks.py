@@ -9,13 +9,23 @@ from typing import Any
 import numpy as np
 
 from .numerics.rows import LARGEST, as_reals, unmasked
+from .teaching import explained
 
 BINARY, MULTICLASS, REGRESSION = "binary", "multiclass", "regression"
+
+# What models cannot say, why, and what to choose.
+NO_CLASSES = (
+    "A regression has no classes, and so no probabilities of them. Intervals say how far off its values are to be "
+    "expected; for classes choose Binary([...]) or Multiclass([...])."
+)
+NO_CHANCES = "Novelty has no chances: a score lies above the border or below it (decision_function)."
+NO_INTERVALS = "Classes have no intervals; probabilities say how sure a classifier is."
 
 # Up to so many labels are looked up one by one: a call of NumPy costs more than that.
 _FEW = 16
 
 
+@explained(y="labels, (n,)", label="one of `classes`, or a number", places="indices of classes, (n,)")
 class Task:
     """Base of the tasks; `name` is the word used on the command line and by losses."""
 
@@ -76,6 +86,7 @@ class Regression(Task):
         return scores[:, 0].astype(np.float64)
 
 
+@explained(y="labels, (n,)", places="indices of classes, (n,)")
 class Classification(Task):
     """Labels `classes`, in the order of the outputs."""
 

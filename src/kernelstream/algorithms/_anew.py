@@ -11,7 +11,7 @@ from ..numerics import boxes as boxing
 from ..numerics import recent as forgetting
 from ..numerics.cells import finding
 from ..numerics.parts import Parts, learn_again
-from ..numerics.second_order import add_rows, least_squares, solution
+from ..numerics.second_order import add_rows, fold, least_squares, solution
 from ..numerics.settling import (
     FIRST_METRIC,
     FIRST_SEARCH,
@@ -31,6 +31,8 @@ from ..numerics.settling import (
     stretched,
     trending,
 )
+from ..numerics.shifts import no_shift
+from ..numerics.squared_hinge import squared_hinge
 from ..numerics.stack import stack_prior
 from ..numerics.stepwise import Stepwise
 
@@ -55,6 +57,7 @@ def learned_anew(spec: "Auto", record: "AutoRecord", state: "AutoState", N: int,
     yield
     anew = Anew(spec, record, state, columns, X, last, metrics)
     yield from anew.learn(state.kept, 0, N)
+    yield from anew.find_margins(state.kept, N)
     return anew
 
 
@@ -105,6 +108,8 @@ class Anew:
             shares = self.importances if N >= FIRST_METRIC else (columns.scale > 0) / max(1, n_varying)
             new.boxes.edges[...] = boxing.edges_of(state.kept.x[:N])
             new.boxes.pick[...], new.boxes.offset[...] = boxing.draw_boxes(shares, len(new.boxes.cells), seed)
+        n = N if record.task != VALUES and N >= FIRST_METRIC else 0
+        self.lifted = np.empty((n, new.weights.shape[1]), dtype)  # z of the first rows
         self.finding, self.boxing = finding(*new.tables), boxing.finding(new.boxes)
         self.room = np.zeros((len(new.parts.b), K)), np.zeros(len(new.tables.pick), np.int32)
 
@@ -120,6 +125,7 @@ class Anew:
         heads = heads_of(task, Y, kept.errors[some] / self.scale[1], len(new.weights)).astype(dtype)
         projected = V @ new.map
         Z, plain, root = lifted(projected), lifted(V @ new.recent.map), np.sqrt(share).astype(dtype)[:, None]
+        self.lifted[some] = Z[: max(0, len(self.lifted) - first)]
         add_rows(new.sums, root * Z, root * heads)
         forgetting.add(new.recent, root * plain, root * Y.astype(dtype))
         if len(new.boxes.cells):
@@ -131,6 +137,16 @@ class Anew:
         if n > 0:
             steps, rows = self.record.steps, (Z[-n:], projected[-n:])
             learn_again(steps, N_GIVEN, new.parts, self.finding, rows, Y[-n:], share[-n:], *self.room)
+
+    def find_margins(self, kept: "Kept", N: int) -> Stepwise[None]:
+        """The last of the hinge learners begins with what the squared hinge of the first N rows says."""
+        if len(self.lifted) == 0:
+            return
+        new, Y = self.new, outputs_of(self.record.task, kept.targets[:N], self.scale, len(self.new.mean))
+        fold(new.sums.A, new.sums.newer)
+        Z, self.lifted = self.lifted, np.empty_like(self.lifted, shape=(0, self.lifted.shape[1]))
+        ridge = float(self.metrics.ridge)
+        new.parts.hinge[-1] = yield from squared_hinge(Z, Y, kept.weights[:N], new.sums.A, ridge)
 
     def state(self, old: "AutoState") -> "AutoState":
         """It, after the same rows as the old one."""
@@ -153,6 +169,7 @@ class Anew:
             metrics=metrics,
             shown=old.shown,
             waking=old.waking,
+            shift=no_shift()._replace(heirs=old.shift.heirs),
         )
         state.weights[...] = ridge_weights(self.record, state)
         return state

@@ -12,14 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import Common, Shape, common
-from ..kernels import Need
+from ..losses import any_slope, as_loss, slope
 from ..numerics.compile import inlined
 from ..numerics.confidence import first_covariance, learn_spread, of_precision, precision, spread_of
-from ..numerics.lifts import Lift
-from ..parameters import one_of, whole
+from ..parameters import one_of, positive
 from ..tasks import BINARY, MULTICLASS
-from ._features import FeatureAlgorithm, FeatureState
-from .fogd import LIFTS, NEEDS
+from ._features import FeatureState, Mapped
 
 FULL, DIAGONAL = "full", "diagonal"
 
@@ -40,7 +38,7 @@ class ConfidentScratch(NamedTuple):
 
 
 @dataclass
-class Confident(FeatureAlgorithm):
+class Confident(Mapped):
     """n_components, map: as of FOGD, "plain", "quasi" or "structured".
     covariance: "full", or "diagonal": of each weight alone.
     """
@@ -56,18 +54,8 @@ class Confident(FeatureAlgorithm):
     }
 
     def check(self) -> None:
-        one_of(tuple(LIFTS), map=self.map)
         super().check()
-        whole(1, n_components=self.n_components)
         one_of((FULL, DIAGONAL), covariance=self.covariance)
-
-    @property
-    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
-
-    @property
-    def lift(self) -> Lift:
-        return LIFTS[self.map](self.kernel, self.n_components)
 
     @property
     def first_variance(self) -> float:
@@ -101,6 +89,43 @@ class Confident(FeatureAlgorithm):
         before = self.no_knowledge(state.weights.shape[1]) if since is None else since.covariance
         told = [precision(S) for S in (state.covariance, other.covariance, before)]
         return both._replace(covariance=of_precision(told[0] + told[1] - told[2]))
+
+
+@dataclass
+class Regularised(Confident):
+    """A covariance that begins with 1 / regularization, and a loss that says which rows are heard."""
+
+    regularization: float = 1.0
+
+    record: ClassVar[Any]  # of a lift and a loss
+    loss_name: ClassVar[str]
+
+    def check(self) -> None:
+        super().check()
+        positive(regularization=self.regularization)
+
+    @property
+    def first_variance(self) -> float:
+        return 1.0 / self.regularization
+
+    def losses(self, task: str) -> tuple[str, ...]:
+        return (self.loss_name,)
+
+    def lower(self, task: str, dtype: Any) -> Any:
+        return self.record(self.lift.record(dtype), as_loss(self.loss_name).lower(task, dtype))
+
+
+@inlined
+def hear(record, state, scratch, x, target, weight, scores):
+    """The loss of a row, whether it is heard, and then z'Sz. Ensures: the loss's slope in the scratch."""
+    g = scratch.common.slope
+    loss = slope(record.loss, target, scores, g)
+    if not np.isfinite(loss):
+        return loss, False, 0.0
+    state.t[()] += 1
+    if weight > 0.0 and any_slope(g):
+        return loss, True, spread_of_row(state, scratch, x.place)
+    return loss, False, 0.0
 
 
 @inlined

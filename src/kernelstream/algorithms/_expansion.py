@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..numerics.expansion import Expansion, KernelRow
 from ..numerics.gram import gram_matrix
 from ..numerics.projection import projected
 from ..numerics.rows import DenseRow, dense_row
+from ..parameters import whole
 
 FIRST_CAPACITY = 256
 
@@ -119,6 +120,26 @@ class ExpansionAlgorithm(Algorithm):
     def reduced(self, f: Expansion) -> Expansion:
         """f within the budget, by projection."""
         return f if self.capacity is None else projected(self.kernel, f, self.capacity - self.spare, self.capacity)
+
+
+class Budgeted(ExpansionAlgorithm):
+    """A learner that keeps at most `budget` points, and all where that is None."""
+
+    if TYPE_CHECKING:  # its parameter, each learner's with its own default
+        budget: int | None
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        return self.budget is not None
+
+    @property
+    def capacity(self) -> int | None:
+        return None if self.budget is None else self.budget + self.spare
+
+    def check(self) -> None:
+        super().check()
+        if self.budget is not None:
+            whole(1, budget=self.budget)
 
 
 def norm_of(kernel: Kernel, f: Expansion) -> float:

@@ -1,16 +1,35 @@
 """What learners share whose model is linear on lifted rows, f = W'z(x): its birth, growth and merging.
 
-A spec names its `lift` (`numerics.lifts`); a record with a field `lift` that is marked by `on_features` is lifted and
-evaluated here. `fogd.py` shows what is left for a learner to say: its parameters and its step.
+A spec names its `lift` (`numerics.lifts`), or has a `map` that does; a record with a field `lift` that is marked by
+`on_features` is lifted and evaluated here. `fogd.py` shows what is left for a learner to say: its parameters and its
+step.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..engine import Algorithm, Common, Shape, common, evaluate, lift
 from ..engine.state import Limits, prefixed, tally
-from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
+from ..kernels import BINNED, ISOTROPIC, QUASI, SHIFT_INVARIANT, Need
+from ..numerics.lifts import Binning, Fourier, Lift, Quasi, Structured, evaluate_lifted, lift_rows
+from ..parameters import one_of, whole
+
+
+class Map(NamedTuple):
+    """What a learner's `map` may be."""
+
+    lift: Callable[..., Lift]  # of a kernel and a number of components
+    needs: tuple[Need, ...]  # what the kernel must be
+
+
+WAVES = {
+    "plain": Map(Fourier, (SHIFT_INVARIANT,)),
+    "quasi": Map(Quasi, (SHIFT_INVARIANT, QUASI)),
+    "structured": Map(Structured, (SHIFT_INVARIANT, ISOTROPIC)),
+}
+MAPS = {**WAVES, "binning": Map(Binning, (BINNED,))}
 
 
 class FeatureState(NamedTuple):
@@ -75,6 +94,28 @@ class FeatureAlgorithm(Algorithm):
         self.lift.require_same(state.map, other.map)
         mine, theirs = (self.shown_weights(one).astype(np.float64) for one in (state, other))
         return float(np.sqrt(self.lift.square) * np.linalg.norm(mine - theirs))
+
+
+class Mapped(FeatureAlgorithm):
+    """A learner whose lift is that of its `map`, with `n_components`."""
+
+    maps: ClassVar[dict[str, Map]] = WAVES
+    if TYPE_CHECKING:  # its parameters, each learner's with its own default
+        n_components: int
+        map: str
+
+    def check(self) -> None:
+        one_of(tuple(self.maps), map=self.map)
+        super().check()
+        whole(1, n_components=self.n_components)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return self.maps[self.map].needs
+
+    @property
+    def lift(self) -> Lift:
+        return self.maps[self.map].lift(self.kernel, self.n_components)
 
 
 def padded(weights: np.ndarray, n_outputs: int, length: int) -> np.ndarray:

@@ -42,6 +42,7 @@ class RecursiveScratch(NamedTuple):
     rounding: float
     errors: np.ndarray  # (K,) what the outputs were to say, less what they said
     gain: np.ndarray  # (room,)
+    told: np.ndarray  # (room,)
     kept: np.ndarray  # (chunk, room) kernel values of a chunk's rows
     own: np.ndarray  # (chunk,) k(x, x) of them
 
@@ -82,6 +83,7 @@ class RecursiveAlgorithm(DictionaryAlgorithm, SquaredErrors):
             np.zeros(max(room, shape.n_outputs)),
             ROUNDING[np.dtype(shape.dtype).name],
             np.zeros(shape.n_outputs),
+            np.zeros(room),
             np.zeros(room),
             np.zeros((shared.chunk if kept else 0, kept), shape.dtype),
             np.zeros(shared.chunk if kept else 0),
@@ -127,15 +129,13 @@ def padded_square(matrix: np.ndarray, room: int) -> np.ndarray:
     return square
 
 
-def whitened(state: Any, chunks: Iterator[Chunk]) -> tuple[np.ndarray, np.ndarray]:
-    """(k(x, x), |half|^2) of rows, half = R'^-1 k: what of k(x, .) lies outside, and inside."""
-    n, own, inside = int(state.f.size), [], []
+def whitened(state: Any, chunks: Iterator[Chunk]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """k(x, x) and half = R'^-1 k of each chunk's rows: |half|^2 is what of k(x, .) lies inside."""
+    n = int(state.f.size)
     for chunk in chunks:
         rows = len(chunk.scores)
-        own.append(chunk.scratch.own[:rows].copy())
-        half = solve_triangular(state.factor[:n, :n], chunk.scratch.kept[:rows, :n].T.astype(np.float64), trans="T")
-        inside.append((half * half).sum(axis=0))
-    return np.concatenate(own), np.concatenate(inside)
+        k = chunk.scratch.kept[:rows, :n].T.astype(np.float64)
+        yield chunk.scratch.own[:rows].copy(), solve_triangular(state.factor[:n, :n], k, trans="T")
 
 
 def _evaluate(record, state, scratch, x, scores):
@@ -150,6 +150,13 @@ def _evaluate(record, state, scratch, x, scores):
 
 # The record of a learner whose scores are f(x), and that has deviations.
 keeping_record = evaluated_by(_evaluate)
+
+
+@inlined
+def find_values(state, scratch):
+    """Write the kernel values of x, that `evaluate` has left, into scratch.values in float64."""
+    for i in range(state.f.size[()]):
+        scratch.values[i] = scratch.row.values[i]
 
 
 @inlined
@@ -223,7 +230,7 @@ def withdraw(state, slot, scratch):
     """Take a point out of f, factor and diagonal, and refit alpha: the function's projection on the others where the
     factor is the Gram matrix's, the solution without that row where it has the ridge in it.
 
-    Ensures: scratch.coordinates is that column of the inverse which the point had; alpha is 0 behind the points.
+    Ensures: scratch.half and scratch.gain are the rotations of `reduce_factor`; alpha is 0 behind the points.
     """
     f, R, diagonal, n = state.f, state.factor, state.diagonal, state.f.size[()]
     column, half = scratch.coordinates, scratch.half
@@ -236,13 +243,13 @@ def withdraw(state, slot, scratch):
             alpha[j] -= share * column[j]
         close_gap(alpha, slot, n)
         alpha[n - 1] = 0.0
-    reduce_factor(R, n, slot, half)
+    reduce_factor(R, n, slot, half, scratch.gain)
     for j in range(n if diagonal.shape[0] > 0 else 0):
         if j == slot:
             continue
         to = j if j < slot else j - 1
         left = diagonal[j] - column[j] ** 2 / column[slot]
         if left < LOSES_DIGITS * diagonal[j]:
-            left = inverse_diagonal(R, n - 1, to, half)
+            left = inverse_diagonal(R, n - 1, to, scratch.values)
         diagonal[to] = left
     remove(f, slot, scratch.row)

@@ -109,7 +109,7 @@ class RegularisedRisk(ExpansionAlgorithm):
     def settle(self, task: str, sample: Sample) -> Self:
         named = self.losses(task)[0] if self.loss == "auto" else self.loss
         loss = as_loss(named)
-        unit = sample.spread if in_the_targets_unit(loss) else 1.0
+        unit = sample.deviation if in_the_targets_unit(loss) else 1.0
         unit = max(1.0, unit / loss.delta) if isinstance(loss, Huber) else unit
         unit = unit / loss.curvature if isinstance(loss, Squared) else unit
         unit = unit / max(loss.level, 1.0 - loss.level) if isinstance(loss, Quantile) else unit

@@ -66,9 +66,9 @@ class KeptRows(RecursiveAlgorithm):
     def deviations(self, record: Any, state: KeptState, chunks: Iterator[Chunk]) -> np.ndarray:
         """sqrt(variance (regularization + k(x, x) - k'(K + C)^-1 k))."""
         n = int(state.f.size)
-        own, inside = whitened(state, chunks)
+        outside = [np.maximum(own - (half * half).sum(axis=0), 0.0) for own, half in whitened(state, chunks)]
         variance = np.maximum((state.labels[:, :n] * state.alpha[:, :n]).sum(axis=1), 0.0) / max(n, 1)
-        return np.asarray(np.sqrt(variance * (self.regularization + np.maximum(own - inside, 0.0))[:, None]))
+        return np.asarray(np.sqrt(variance * (self.regularization + np.concatenate(outside))[:, None]))
 
     def merge(
         self, record: Any, state: KeptState, other: KeptState, weight: float, since: KeptState | None = None
@@ -114,13 +114,6 @@ class KeptRows(RecursiveAlgorithm):
         if self.chooses:
             diagonal[:n] = np.diag(np.linalg.inv(K))
         return KeptState(f, like.t, R, wide, said, np.pad(ridges, (0, room - n)), diagonal)
-
-
-@inlined
-def find_values(state, scratch):
-    """Write the kernel values of x, that `evaluate` has left, into scratch.values in float64."""
-    for i in range(state.f.size[()]):
-        scratch.values[i] = scratch.row.values[i]
 
 
 @inlined

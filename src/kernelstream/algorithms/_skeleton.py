@@ -10,8 +10,10 @@ Symbols: eta learning_rate, e minus the slope of the squared loss.
 
 To add an algorithm:
 1. copy this file to ``algorithms/<name>.py`` and write the paper's update into `step`;
-2. copy ``reference/_skeleton.py`` to ``reference/<name>.py`` and write it once more, in NumPy and the paper's letters;
-3. add its file and row to ``algorithms/__init__.py``: command line, scikit-learn face, laws and benchmarks follow.
+2. copy ``reference/_skeleton.py`` to ``reference/<class in lower case>.py`` and write it once more, in NumPy and the
+   paper's letters;
+3. name it in ``algorithms/__init__.py`` (import, ``__all__``, ``_FILES``, ``_ROWS``, ``PURPOSES``) and in the package's
+   ``__init__.py`` (import, ``__all__``): command line, scikit-learn face and laws follow. CONTRIBUTING has the rest.
 """
 
 from dataclasses import dataclass
@@ -39,9 +41,11 @@ class SkeletonRecord(NamedTuple):
     learning_rate: float
 
 
-# The spec: public, a dataclass of parameters in the words of DESIGN section 4. `ExpansionAlgorithm` brings a state
-# (f, t) with birth, growth, merging and model files; without it, write `init`, `scratch`, `grow`, `size` and `merge` as
-# FOGD does. A state is a NamedTuple of arrays (scalars 0-d) that holds only what the next step needs.
+# The spec: public, a dataclass of parameters, named as CONTRIBUTING's table has it (its docstring says `name: words` of
+# those that its bases do not have; a learner's name has at most 17 letters). `ExpansionAlgorithm` brings a state (f, t)
+# with birth, growth, merging and model files; `FeatureAlgorithm` one of weights on lifted rows, as in FOGD. Without a
+# base, write `init`, `scratch`, `grow`, `n_stored`, `merge`; `outline` and `limits` say what a file may hold. A state
+# is a NamedTuple of arrays (scalars 0-d) that holds only what the next step needs.
 @dataclass
 class Skeleton(ExpansionAlgorithm):
     learning_rate: float = 0.5

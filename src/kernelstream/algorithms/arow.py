@@ -18,9 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import step
-from ..losses import Hinge, LossRecord, any_slope, slope
-from ..parameters import positive
-from ._confidence import Confident, learn_confidently, spread_of_row
+from ..losses import LossRecord
+from ._confidence import Regularised, hear, learn_confidently
 from ._features import on_features
 
 
@@ -31,38 +30,23 @@ class AROWRecord(NamedTuple):
 
 
 @dataclass
-class AROW(Confident):
+class AROW(Regularised):
     """regularization: r, how much a row is told against what is known; z'z estimates k(x, x)."""
 
     regularization: float = 0.3
 
     name: ClassVar[str] = "arow"
     paper: ClassVar[str] = "Crammer et al. 2009"
-
-    def check(self) -> None:
-        super().check()
-        positive(regularization=self.regularization)
-
-    @property
-    def first_variance(self) -> float:
-        return 1.0 / self.regularization
-
-    def losses(self, task: str) -> tuple[str, ...]:
-        return ("hinge",)
-
-    def lower(self, task: str, dtype: Any) -> AROWRecord:
-        return AROWRecord(self.lift.record(dtype), Hinge().lower(task, dtype))
+    record: ClassVar[Any] = AROWRecord
+    loss_name: ClassVar[str] = "hinge"
 
 
 @step.register(AROWRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    loss = slope(record.loss, target, scores, g)
-    if not np.isfinite(loss):
-        return loss
-    state.t[()] += 1
-    if weight > 0.0 and any_slope(g):
-        v, outputs, r = spread_of_row(state, scratch, x.place), 0.0, 1.0 / weight
+    loss, heard, v = hear(record, state, scratch, x, target, weight, scores)
+    if heard:
+        outputs, r = 0.0, 1.0 / weight
         for k in range(g.shape[0]):
             outputs += np.float64(g[k]) * np.float64(g[k])
         for k in range(g.shape[0]):

@@ -28,8 +28,8 @@ from ..numerics import expansion
 from ..numerics.compile import compiled
 from ..numerics.gram import backward, forward
 from ..parameters import at_least
-from ._recursive import RecursiveRecord, find_errors, keeping_record, least_missed, write_out
-from ._rows_kept import KeptRows, admit, find_residual, find_values, let_go
+from ._recursive import RecursiveRecord, find_errors, find_values, keeping_record, least_missed, write_out
+from ._rows_kept import KeptRows, admit, find_residual, let_go
 from ._squares import to_say
 
 

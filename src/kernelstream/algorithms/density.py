@@ -24,13 +24,12 @@ from ..engine.state import Limits, ModelFileError
 from ..losses import LossRecord, Novelty, slope
 from ..numerics.conformal import RECENT, Window, in_order, no_window, quantile_of, replace_oldest
 from ..numerics.intervals import joined_windows
-from ..numerics.lifts import Lift, descend_lifted, evaluate_lifted, lift_rows
+from ..numerics.lifts import descend_lifted, evaluate_lifted, lift_rows
 from ..numerics.linear import shrink
 from ..numerics.rows import Sample
-from ..parameters import fraction, one_of, share, whole
+from ..parameters import fraction, share
 from ..tasks import BINARY
-from ._features import FeatureAlgorithm, FeatureState
-from .fogd import MAPS, NEEDS
+from ._features import MAPS, FeatureState, Map, Mapped
 
 # What the help shows.
 EXAMPLE = """>>> import numpy as np
@@ -66,7 +65,7 @@ class DensityScratch(NamedTuple):
 
 
 @dataclass
-class Density(FeatureAlgorithm):
+class Density(Mapped):
     """nu: the share of rows that is to be called odd.
     forget: what a row's weight is multiplied by with every later row; 1 forgets nothing.
     n_components, map: as of FOGD.
@@ -81,6 +80,7 @@ class Density(FeatureAlgorithm):
     paper: ClassVar[str] = "Parzen 1962"
     tasks: ClassVar[tuple[str, ...]] = (BINARY,)
     bounded: ClassVar[bool] = True
+    maps: ClassVar[dict[str, Map]] = MAPS
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "what is shown is how far f is above a border, a quantile",
         "weight_scales_the_step": "f is a mean: one row alone is all of it, whatever it weighs",
@@ -91,25 +91,15 @@ class Density(FeatureAlgorithm):
         return EXAMPLE
 
     def check(self) -> None:
-        one_of(tuple(MAPS), map=self.map)
         super().check()
         share(nu=self.nu)
         if self.nu > 0.5:
             raise ValueError(f"nu={self.nu!r} is the share of rows that is odd: it must be at most 0.5.")
         fraction(forget=self.forget)
-        whole(1, n_components=self.n_components)
-
-    @property
-    def needs(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
 
     @property
     def without_labels(self) -> bool:
         return True
-
-    @property
-    def lift(self) -> Lift:
-        return MAPS[self.map](self.kernel, self.n_components)
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("novelty",)

@@ -21,27 +21,15 @@ among 4096 times as many places, so that a step touches n_components numbers an 
 Symbols: D n_components, eta learning_rate, lambda regularization, epsilon threshold, u frequencies.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..engine import step
-from ..kernels import BINNED, ISOTROPIC, QUASI, SHIFT_INVARIANT, Need
-from ..numerics.lifts import Binning, Fourier, Lift, Quasi, Structured, descend_lifted
+from ..numerics.lifts import descend_lifted
 from ..numerics.linear import shrink
-from ..parameters import one_of, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
-from ._features import FeatureAlgorithm, on_features
-
-LIFTS: dict[str, Callable[..., Lift]] = {"plain": Fourier, "quasi": Quasi, "structured": Structured}
-MAPS: dict[str, Callable[..., Lift]] = {**LIFTS, "binning": Binning}
-NEEDS = {
-    "plain": (SHIFT_INVARIANT,),
-    "quasi": (SHIFT_INVARIANT, QUASI),
-    "structured": (SHIFT_INVARIANT, ISOTROPIC),
-    "binning": (BINNED,),
-}
+from ._features import MAPS, Map, Mapped, on_features
 
 
 @on_features
@@ -52,7 +40,7 @@ class FOGDRecord(NamedTuple):
 
 
 @dataclass
-class FOGD(Descent, FeatureAlgorithm):
+class FOGD(Descent, Mapped):
     """Parameters of every gradient learner, and those of the features.
 
     n_components: how many frequencies are drawn; each gives a sine and a cosine. Of map="binning": how many tables.
@@ -69,19 +57,7 @@ class FOGD(Descent, FeatureAlgorithm):
     paper: ClassVar[str] = "Lu et al. 2016"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
-
-    def check(self) -> None:
-        one_of(tuple(MAPS), map=self.map)
-        super().check()
-        whole(1, n_components=self.n_components)
-
-    @property
-    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
-
-    @property
-    def lift(self) -> Lift:
-        return MAPS[self.map](self.kernel, self.n_components)
+    maps: ClassVar[dict[str, Map]] = MAPS
 
     def lower(self, task: str, dtype: Any) -> FOGDRecord:
         square = 1.0 / self.n_components if self.normalize else 1.0

@@ -35,7 +35,7 @@ from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import cross_matrix
 from ..numerics.rows import MOST_DOUBLE, MOST_SINGLE
 from ..parameters import at_least, positive, whole
-from ._expansion import ExpansionAlgorithm, ask_for_room, expansion_record
+from ._expansion import Budgeted, ExpansionAlgorithm, ask_for_room, expansion_record
 from ._squares import SquaredErrors, SquaresRecord, to_say
 
 LEAST_RIDGE = 1e-10
@@ -71,7 +71,7 @@ class KAPAScratch(NamedTuple):
 
 
 @dataclass
-class KAPA(SquaredErrors):
+class KAPA(Budgeted, SquaredErrors):
     """rows: p, how many of the last rows a step makes good together; 1 is KNLMS.
     learning_rate: eta, the share of their errors that is made good, below 2.
     regularization: epsilon, beside the squared kernel values.
@@ -92,21 +92,11 @@ class KAPA(SquaredErrors):
     def name(self) -> str:  # type: ignore[override]
         return "knlms" if self.rows == 1 else "kapa"
 
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        return self.budget is not None
-
-    @property
-    def capacity(self) -> int | None:
-        return self.budget
-
     def check(self) -> None:
         super().check()
         whole(1, rows=self.rows)
         positive(learning_rate=self.learning_rate)
         at_least(0.0, regularization=self.regularization, coherence=self.coherence)
-        if self.budget is not None:
-            whole(1, budget=self.budget)
 
     def lower(self, task: str, dtype: Any) -> KAPARecord:
         kernel, squares = self.kernel.lower(dtype), self.squares(task, dtype)

@@ -30,9 +30,9 @@ from ..numerics.expansion import Expansion
 from ..numerics.gram import backward, cross_matrix, extend_factor, factor, forward
 from ..numerics.projection import chosen
 from ..numerics.symmetric import add_square, append_zeros, product
-from ..parameters import at_least, whole
+from ..parameters import at_least
 from ._dictionary import ROUNDING, find_coordinates, find_residual
-from ._expansion import ask_for_room
+from ._expansion import Budgeted, ask_for_room
 from ._recursive import (
     RecursiveAlgorithm,
     RecursiveRecord,
@@ -60,7 +60,7 @@ class KRLSState(NamedTuple):
 
 
 @dataclass
-class KRLS(RecursiveAlgorithm):
+class KRLS(Budgeted, RecursiveAlgorithm):
     """budget: the most points that are kept; None keeps all that are not dependent.
     dependence: nu, how far from the span of the points a row may be and count as in it: squared, a share of k(x, x).
     """
@@ -72,15 +72,9 @@ class KRLS(RecursiveAlgorithm):
     paper: ClassVar[str] = "Engel, Mannor, Meir 2004"
     matrices: ClassVar[tuple[str, ...]] = ("factor", "P")
 
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        return self.budget is not None
-
     def check(self) -> None:
         super().check()
         at_least(0.0, dependence=self.dependence)
-        if self.budget is not None:
-            whole(1, budget=self.budget)
 
     def lower(self, task: str, dtype: Any) -> KRLSRecord:
         return KRLSRecord(self.shared(task, dtype), float(self.dependence), self.budget or 0)

@@ -37,9 +37,9 @@ from ..numerics.compile import call_for_effect, inlined
 from ..numerics.expansion import Expansion, dot
 from ..numerics.gram import gram_matrix
 from ..numerics.projection import chosen
-from ..parameters import fraction, one_of, whole
+from ..parameters import fraction, one_of
 from ..tasks import BINARY, MULTICLASS
-from ._expansion import ExpansionAlgorithm, ExpansionScratch, ask_for_room
+from ._expansion import Budgeted, ExpansionScratch, ask_for_room
 from ._kernels import ManyKernels
 
 DETERMINISTIC, STOCHASTIC = "deterministic", "stochastic"
@@ -78,7 +78,7 @@ class OMKCScratch(NamedTuple):
 
 
 @dataclass
-class OMKC(ManyKernels, ExpansionAlgorithm):
+class OMKC(ManyKernels, Budgeted):
     """discount: beta, what a mistake multiplies a kernel's weight by.
     update: "stochastic" or "deterministic", which kernels learn from a row.
     smoothing: delta, the least chance that a kernel does, of update="stochastic".
@@ -102,8 +102,6 @@ class OMKC(ManyKernels, ExpansionAlgorithm):
         super().check()
         fraction(discount=self.discount, smoothing=self.smoothing)
         one_of((DETERMINISTIC, STOCHASTIC), update=self.update)
-        if self.budget is not None:
-            whole(1, budget=self.budget)
         metrics = {single.metric for kernel in self.kernels for single in kernel.single_parts}
         if len(metrics) > 1:
             called = ", ".join(dict.fromkeys(kernel.called for kernel in self.kernels))
@@ -111,14 +109,6 @@ class OMKC(ManyKernels, ExpansionAlgorithm):
                 f"{called} are functions of {len(metrics)} metrics, and OMKC computes one for all kernels. Gaussian, "
                 "Cauchy and Matern go together, or Linear, Polynomial and Sigmoid, or Laplacian alone."
             )
-
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        return self.budget is not None
-
-    @property
-    def capacity(self) -> int | None:
-        return self.budget
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("perceptron",)

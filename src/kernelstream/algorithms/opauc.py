@@ -25,15 +25,13 @@ import numpy as np
 
 from ..engine import Common, Shape, evaluate, lift, step
 from ..engine.state import Limits, tally
-from ..kernels import Need
 from ..losses import too_long
 from ..numerics.compile import inlined
 from ..numerics.expansion import dot
-from ..numerics.lifts import Lift, evaluate_lifted, lift_rows
-from ..parameters import at_least, one_of, positive, whole
+from ..numerics.lifts import evaluate_lifted, lift_rows
+from ..parameters import at_least, positive
 from ..tasks import BINARY
-from ._features import FeatureAlgorithm
-from .fogd import LIFTS, NEEDS
+from ._features import Mapped
 
 
 class OPAUCRecord(NamedTuple):
@@ -62,7 +60,7 @@ class OPAUCScratch(NamedTuple):
 
 
 @dataclass
-class OPAUC(FeatureAlgorithm):
+class OPAUC(Mapped):
     """n_components: how many frequencies are drawn; each gives a sine and a cosine.
     learning_rate: eta, the length of a step.
     regularization: lambda, which shrinks w each round.
@@ -82,19 +80,9 @@ class OPAUC(FeatureAlgorithm):
     exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "the first row has no pair and takes no step"}
 
     def check(self) -> None:
-        one_of(tuple(LIFTS), map=self.map)
         super().check()
-        whole(1, n_components=self.n_components)
         positive(learning_rate=self.learning_rate)
         at_least(0.0, regularization=self.regularization)
-
-    @property
-    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
-
-    @property
-    def lift(self) -> Lift:
-        return LIFTS[self.map](self.kernel, self.n_components)
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("squared-hinge",)
@@ -178,13 +166,13 @@ def _(record, state, scratch, x, target, weight, scores):
             w[a] = state.weights[0, a]
             shift[a] = z[a] - c[a]
         margin = y * dot(w, shift)
-        spread = 0.0
+        variance = 0.0
         for a in range(n):
             product = dot(state.scatter[1 - side, a], w) / others
-            spread += w[a] * product
+            variance += w[a] * product
             slope = product - y * (1.0 - margin) * shift[a]
             change[a] = -eta * slope - record.learning_rate * weight * record.regularization * w[a]
-        loss = 0.5 * (1.0 - margin) ** 2 + 0.5 * spread
+        loss = 0.5 * (1.0 - margin) ** 2 + 0.5 * variance
         if too_long(change, 1.0):
             return np.nan
     state.t[()] += 1

@@ -124,8 +124,8 @@ class POLK(Descent, DictionaryAlgorithm):
         if self.parsimony != "auto":
             return settled
         loss = as_loss(settled.loss)
-        size = sample.spread * loss.curvature if isinstance(loss, Squared) else 1.0
-        size = min(sample.spread, loss.delta) if isinstance(loss, Huber) else size
+        size = sample.deviation * loss.curvature if isinstance(loss, Squared) else 1.0
+        size = min(sample.deviation, loss.delta) if isinstance(loss, Huber) else size
         return replace(settled, parsimony=PARSIMONY * size)
 
     def lower(self, task: str, dtype: Any) -> POLKRecord:

@@ -82,7 +82,7 @@ class ProsNKons(Embedded):
         named = LOSSES[task][0] if self.loss == "auto" else self.loss
         reach = self.reach
         if isinstance(reach, str):
-            reach = 4.0 * sample.spread if task == REGRESSION else 1.0
+            reach = 4.0 * sample.deviation if task == REGRESSION else 1.0
         curvature = 1.0 / (4.0 * reach**2) if isinstance(self.curvature, str) else self.curvature
         return replace(super().settle(task, sample), loss=named, reach=reach, curvature=curvature)
 

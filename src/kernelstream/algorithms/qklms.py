@@ -25,8 +25,8 @@ from ..losses import any_slope, slope, too_long
 from ..numerics import expansion
 from ..numerics.budgets import first_largest
 from ..numerics.compile import compiled
-from ..parameters import at_least, positive, whole
-from ._expansion import ask_for_room, expansion_record
+from ..parameters import at_least, positive
+from ._expansion import Budgeted, ask_for_room, expansion_record
 from ._squares import SquaredErrors, SquaresRecord, find_slope
 
 
@@ -40,7 +40,7 @@ class QKLMSRecord(NamedTuple):
 
 
 @dataclass
-class QKLMS(SquaredErrors):
+class QKLMS(Budgeted, SquaredErrors):
     """learning_rate: eta, the share of an error that is made good at its row.
     quantization: epsilon, how far from a point, in the kernel's space, a row may be and count as it; sqrt(2) is as far
         as rows that have nothing in common.
@@ -55,20 +55,10 @@ class QKLMS(SquaredErrors):
     paper: ClassVar[str] = "Chen, Zhao, Zhu, Principe 2012"
     needs: ClassVar[tuple[Need, ...]] = (EVALUATED, POSITIVE_DEFINITE)
 
-    @property
-    def bounded(self) -> bool:  # type: ignore[override]
-        return self.budget is not None
-
-    @property
-    def capacity(self) -> int | None:
-        return self.budget
-
     def check(self) -> None:
         super().check()
         positive(learning_rate=self.learning_rate)
         at_least(0.0, quantization=self.quantization)
-        if self.budget is not None:
-            whole(1, budget=self.budget)
 
     def lower(self, task: str, dtype: Any) -> QKLMSRecord:
         near = float(self.quantization) ** 2

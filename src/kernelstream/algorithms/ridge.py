@@ -32,11 +32,11 @@ import numpy as np
 
 from ..engine import Chunk, Common, Shape, common, evaluate, lift, step
 from ..engine.state import copied, tally
-from ..kernels import EVALUATED, POSITIVE_DEFINITE, Need
+from ..kernels import EVALUATED, POSITIVE_DEFINITE, Kernel
 from ..losses import LossRecord, as_loss, slope
 from ..numerics import expansion
 from ..numerics.compile import by_record, call_for_effect, inlined
-from ..numerics.lifts import Lift, Nystrom, lift_rows
+from ..numerics.lifts import Nystrom, lift_rows
 from ..numerics.lifts.nystrom import NystromRecord
 from ..numerics.linear import evaluate_linear
 from ..numerics.pending import (
@@ -55,16 +55,14 @@ from ..numerics.pending import (
 )
 from ..numerics.products import PRODUCTS
 from ..numerics.second_order import Sums, for_outputs, no_sums, of_both, solution, solved, wait
-from ..parameters import fraction, one_of, positive, whole
+from ..parameters import fraction, one_of, positive
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._features import FeatureAlgorithm, FeatureState, padded
-from .fogd import LIFTS, NEEDS
+from ._features import WAVES, FeatureState, Map, Mapped, padded
 
 PIECE = 256  # rows that wait to go into the sums
 SHORTEST, LONGEST_PIECE = 32, 1024  # of solve="exact": a third of the features, where both halves of the work are alike
 GROWTH, LONGEST = 8, 4096  # the system is solved when rows have grown by 1/8, at the latest after so many
 NYSTROM = "nystrom"
-MAPS = (*LIFTS, NYSTROM)
 
 
 class RidgeRecord(NamedTuple):
@@ -112,8 +110,13 @@ class Seen(NamedTuple):
     noise: np.ndarray  # (K,) the variance that makes the targets so far most likely
 
 
+def by_points(kernel: Kernel, n: int) -> Nystrom:
+    """The map of n points, all of whose directions are kept."""
+    return Nystrom(kernel, n, n)
+
+
 @dataclass
-class Ridge(FeatureAlgorithm):
+class Ridge(Mapped):
     """regularization: lambda of lambda ||W||^2, beside the squared errors of all rows.
     n_components, map: as of FOGD; "nystrom" takes so many rows as points, and any positive definite kernel.
     solve: "lazy" or "exact".
@@ -132,6 +135,7 @@ class Ridge(FeatureAlgorithm):
     paper: ClassVar[str] = "Rahimi, Recht 2007"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     bounded: ClassVar[bool] = True
+    maps: ClassVar[dict[str, Map]] = {**WAVES, NYSTROM: Map(by_points, (EVALUATED, POSITIVE_DEFINITE))}
     models_probabilities: ClassVar[bool] = True
     models_deviations: ClassVar[bool] = True
     models_spreads: ClassVar[bool] = True
@@ -152,27 +156,13 @@ class Ridge(FeatureAlgorithm):
         return laws
 
     def check(self) -> None:
-        one_of(MAPS, map=self.map)
         super().check()
         positive(regularization=self.regularization)
-        whole(1, n_components=self.n_components)
         one_of(("lazy", "exact"), solve=self.solve)
         fraction(forget=self.forget)
         one_of((False, True), forward=self.forward)
         if self.forward and self.solve != "exact":
             raise ValueError('forward=True needs solve="exact": a row is to be in the matrix that it is predicted by.')
-
-    @property
-    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        if self.map == NYSTROM:
-            return (EVALUATED, POSITIVE_DEFINITE)
-        return NEEDS[self.map]
-
-    @property
-    def lift(self) -> Lift:
-        if self.map == NYSTROM:
-            return Nystrom(self.kernel, self.n_components, self.n_components)
-        return LIFTS[self.map](self.kernel, self.n_components)
 
     @property
     def ridge(self) -> float:

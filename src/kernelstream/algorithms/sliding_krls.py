@@ -24,8 +24,8 @@ import numpy as np
 from ..engine import step
 from ..losses import slope
 from ..numerics import expansion
-from ._recursive import RecursiveRecord, find_errors, keeping_record, write_out
-from ._rows_kept import KeptRows, admit, find_residual, find_values, let_go
+from ._recursive import RecursiveRecord, find_errors, find_values, keeping_record, write_out
+from ._rows_kept import KeptRows, admit, find_residual, let_go
 
 
 @keeping_record

@@ -21,9 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..engine import step
-from ..losses import LossRecord, PerceptronLoss, any_slope, slope
-from ..parameters import positive
-from ._confidence import Confident, learn_confidently, spread_of_row
+from ..losses import LossRecord
+from ._confidence import Regularised, hear, learn_confidently
 from ._features import on_features
 
 
@@ -34,38 +33,23 @@ class SOPRecord(NamedTuple):
 
 
 @dataclass
-class SOP(Confident):
+class SOP(Regularised):
     """regularization: a, beside the sums over mistakes; z'z estimates k(x, x)."""
 
     regularization: float = 1.0
 
     name: ClassVar[str] = "sop"
     paper: ClassVar[str] = "Cesa-Bianchi et al. 2005"
-
-    def check(self) -> None:
-        super().check()
-        positive(regularization=self.regularization)
-
-    @property
-    def first_variance(self) -> float:
-        return 1.0 / self.regularization
-
-    def losses(self, task: str) -> tuple[str, ...]:
-        return ("perceptron",)
-
-    def lower(self, task: str, dtype: Any) -> SOPRecord:
-        return SOPRecord(self.lift.record(dtype), PerceptronLoss().lower(task, dtype))
+    record: ClassVar[Any] = SOPRecord
+    loss_name: ClassVar[str] = "perceptron"
 
 
 @step.register(SOPRecord)
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
-    loss = slope(record.loss, target, scores, g)
-    if not np.isfinite(loss):
-        return loss
-    state.t[()] += 1
-    if weight > 0.0 and any_slope(g):
-        b = 1.0 / (spread_of_row(state, scratch, x.place) + 1.0 / weight)
+    loss, heard, v = hear(record, state, scratch, x, target, weight, scores)
+    if heard:
+        b = 1.0 / (v + 1.0 / weight)
         for k in range(g.shape[0]):
             scratch.c[k] = -b * (np.float64(g[k]) + np.float64(scores[k]))
         learn_confidently(state, scratch, b)

@@ -31,8 +31,7 @@ from ..losses import LossRecord, as_loss, slope
 from ..numerics.combining import LEAST_SQUARES, METHODS, Squares, find_weights, learn_row, merged
 from ..numerics.compile import inlined
 from ..numerics.lifts import Fourier, Structured
-from ..numerics.link import LIMITS as LINK_LIMITS
-from ..numerics.link import chances, first_link, learn_link
+from ..numerics.link import chances, first_link, is_learned, learn_link
 from ..numerics.rows import Sample
 from ..numerics.shown import Shown, keep_said, none_shown, take_said
 from ..parameters import one_of, positive
@@ -266,9 +265,7 @@ class Stack(Algorithm):
         if isinstance(state.own.combined, Squares):
             A = state.own.combined.A
             np.linalg.cholesky(np.tril(A) + np.tril(A, -1).T)
-        a, c = state.own.link
-        known = all(low <= one <= high for one, (low, high) in zip((a[0], c[0]), LINK_LIMITS, strict=True))
-        if not (known and 0 < a[1] < 1e100 and 0 < c[2] < 1e100 and abs(a[2]) < math.sqrt(a[1] * c[2])):
+        if not is_learned(state.own.link):
             raise ValueError("its link is none that rows leave")
         moments, n = state.own.moments, int(state.own.moments.n)
         if (np.diff(moments.rows[:n]) <= 0).any() or moments.rows[:n].max(initial=0) > state.own.t:

@@ -146,7 +146,7 @@ class Job:
             self._keep(kept, runs[0])
         return self._outcome(self._line.traces, naive=[run.trace for run in beside])
 
-    def spread(self, kept: Kept | None = None) -> Outcome:
+    def on_workers(self, kept: Kept | None = None) -> Outcome:
         """One pass, learned by several workers of Ray."""
         from ..distributed import Checkpoints, Coordinator, train
 
@@ -301,9 +301,9 @@ def all_over(address: str | None) -> contextlib.AbstractContextManager[None]:
     """Where repetitions run: in a Ray cluster, if one is named."""
     if address is None:
         return contextlib.nullcontext()
-    from ..distributed.on_ray import spread
+    from ..distributed.on_ray import everywhere
 
-    return spread(address)
+    return everywhere(address)
 
 
 class _TestRows(Source):

@@ -53,7 +53,7 @@ def predict(request: PredictRequest) -> None:
     encoding = header.get("encoding")
     if encoding is None and "categorical" not in request.given:  # a model that knows no words
         request = replace(request, categorical=REFUSE)
-    file = request.opened(request.data, encoding=encoding)
+    file = request.opened(request.data, encoding=encoding, unlabelled="keep")
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)
     metric = default_metrics(learner.task.name)[-1]
@@ -85,8 +85,9 @@ class _Predicting:
             X = self._fitting(X)
             raw = self.learner.scores(X)
             labels = self.learner.task.decode(raw)
-            if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and not _unknown(y):
-                self.metric.update(y, labels)
+            known = _known(y)
+            if (labels.dtype.kind == "U") == (y.dtype.kind == "U") and known.any():
+                self.metric.update(y[known], labels[known])
             self.rows += len(y)
             yield list(zip(plain(labels), *self._beside(raw), strict=True))
             line.looked_ahead(self.rows)
@@ -119,9 +120,9 @@ class _Predicting:
         return names + (["low", "high"] if self.level is not None else [])
 
 
-def _unknown(y: np.ndarray) -> bool:
-    """Whether these labels stand for none."""
-    return y.dtype.kind == "f" and bool(np.isnan(y).all())
+def _known(y: np.ndarray) -> np.ndarray:
+    """Which of these labels do not stand for none."""
+    return np.asarray(y != "" if y.dtype.kind == "U" else ~np.isnan(y))
 
 
 def _csv(rows: list[Any]) -> str:

@@ -96,7 +96,7 @@ def _listed() -> Table:
 
 def _shown(item: object, result: object) -> Table:
     from ..papers.items import Item, Published
-    from ..papers.pages import number_with_deviation, shown_verdict
+    from ..papers.pages import number_with_deviation, ours, shown_verdict
     from ..papers.results import Result, verdict
 
     assert isinstance(item, Item) and isinstance(result, Result)
@@ -108,7 +108,7 @@ def _shown(item: object, result: object) -> Table:
     before = ""
     for cell in result.cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
-        here = cell.absent or number_with_deviation(Published(cell.mean, cell.sd))
+        here = cell.absent or number_with_deviation(ours(cell))
         parameter = "" if cell.swept is None else f" {item.label}={cell.swept:g}"
         seconds = f"{cell.mean_seconds:.3g}" if cell.ran else ""
         printed = "" if published.seconds is None else f"{published.seconds:g}"

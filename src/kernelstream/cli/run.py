@@ -29,6 +29,6 @@ def run(request: RunRequest) -> None:
     else:
         path = request.checkpoint
         kept = None if path is None else Kept(path, request.every, request.resume, request.decisive())
-        outcome = job.spread(kept) if request.several else job.stream(kept, predictions=request.predictions)
+        outcome = job.on_workers(kept) if request.several else job.stream(kept, predictions=request.predictions)
     job.save(request.save, outcome)
     finish(request, replace(outcome, saved=request.save))

@@ -31,7 +31,7 @@ def algorithms(
 def demo(
     output: Annotated[Path, typer.Option(metavar="DIR", help="Where report.html and curve.png go.")] = Path(),
 ) -> None:
-    """Run every learner on three small real data sets.
+    """Run eight learners on three small real data sets.
 
     Writes report.html and curve.png.
     """

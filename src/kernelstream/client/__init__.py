@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engine import disk
 from ..extras import needing
+from ..teaching import explained
 from .rows import Rows, Said, as_json, as_values
 from .tries import ServiceError, Tries
 
@@ -29,6 +30,7 @@ Described: TypeAlias = dict[str, Any]
 _MOST_LETTERS = 180  # of a key; the service takes 200, and the requests of a call are numbered
 
 
+@explained(name="of the model")
 class Client:
     """A service at an address: its models, made and removed.
 
@@ -110,8 +112,9 @@ class Client:
     ) -> "Model":
         """Make a model, or go on with the one that is there and the same.
 
-        task: "binary", "multiclass" or "regression". algorithm: a learner's name, or {"name": "fogd", "n_components":
-        400}. settings: seed, dtype, scaling, missing, categorical, hash_features, waiting_rows, waiting_seconds.
+        task: "binary", "multiclass" or "regression". classes: the labels. algorithm: a learner's name, or
+        {"name": "fogd", "n_components": 400}. settings: seed, dtype, scaling, missing, categorical, hash_features,
+        waiting_rows, waiting_seconds.
         """
         asked = {"task": task, "algorithm": algorithm, **settings}
         asked |= {} if classes is None else {"classes": list(classes)}
@@ -138,7 +141,11 @@ class Client:
         key: str | None = None,
         repeat: bool = True,
     ) -> httpx.Response:
-        """The answer to a request. repeat: it can be sent again where it is not known whether it was carried out."""
+        """The answer to a request.
+
+        method, path: of HTTP, below the address. content: bytes. kind: their type. key: under which the service does it
+        once. repeat: it can be sent again where it is not known whether it was carried out
+        """
         headers = {} if content is None else {"Content-Type": kind}
         headers |= {} if key is None else {"Idempotency-Key": key}
         tries = Tries(self.url, self._retries, repeat=repeat)
@@ -153,7 +160,10 @@ class Client:
             tries.refused(answer)
 
     def fetch(self, path: str, target: str | Path) -> None:
-        """Write an answer to a file, which appears whole or not at all."""
+        """Write an answer to a file, which appears whole or not at all.
+
+        path: below the address. target: of the file
+        """
         tries = Tries(self.url, self._retries, repeat=True)
         while True:
             try:
@@ -170,6 +180,11 @@ class Client:
             tries.refused(answer)
 
 
+@explained(
+    X="rows, (n, features): an array, lists, dictionaries, or a table",
+    name="of the snapshot",
+    fresh="wait until all that was acknowledged is seen, whoever sent it",
+)
 class Model:
     """A model of a service. X is an array, or lists, of numbers; or rows with names: dictionaries, or a table of
     pandas, polars or Arrow.
@@ -208,10 +223,10 @@ class Model:
         return np.concatenate([said.predictions for said in self._asked("learn", rows, key or _new())])
 
     def predict(self, X: Any, ids: Any = None, fresh: bool = False, key: str | None = None) -> np.ndarray:
-        """Labels or values.
+        """Labels or values, (n,).
 
-        ids: words under which the rows wait, durably, for their labels (see `label`). fresh: wait until all that was
-        acknowledged is seen, whoever sent it. key: as for `learn`, of rows with ids.
+        ids: words under which the rows wait, durably, for their labels (see `label`). key: as for `learn`, of rows with
+        ids.
         """
         rows, key = Rows(X).add(id=ids), None if ids is None else key or _new()
         return np.concatenate([said.predictions for said in self._asked("predict", rows, key, fresh=fresh)])
@@ -230,7 +245,9 @@ class Model:
 
     def label(self, labels: Mapping[str, Any], key: str | None = None) -> dict[str, str]:
         """Learn rows that were predicted with ids. What became of each: "learned"; "repeated", where its label had come
-        before; "unknown", where it does not wait, or no longer; "refused: " and the reason. key: as for `learn`.
+        before; "unknown", where it does not wait, or no longer; "refused: " and the reason.
+
+        labels: by the ids. key: as for `learn`
         """
         given = list(zip(map(str, labels), as_values(list(labels.values()), "label"), strict=True))
         key = key or _new()

@@ -27,8 +27,10 @@ from .worker import Learned, Parts, Task, learner_of
 # models are soon those of all, within limits.
 _LEAST_ROWS, _MOST_ROWS, _SHARE = 64, 2**17, 3
 _ALONE = 4096  # rows that one learns before others do; what they bring stands in docs/scale.md
-_STEPS = 12  # calls in which a worker learns those
-_LEAST_STEP = 256
+# Rows of a call: half of a worker's share of what is left of the round, so that who is slower keeps nobody waiting, and
+# at least what takes so long that the call itself, of a millisecond, is little beside it.
+_SHARES, _LEAST_SECONDS = 2, 0.01
+_LEAST_STEP = 256  # where nobody knows how fast a worker is
 
 
 class Plan(NamedTuple):
@@ -44,13 +46,20 @@ class Plan(NamedTuple):
         return 0 if self.every is not None or self.apart is not None else max(0, _ALONE - known)
 
     def rows(self, known: int, workers: int) -> tuple[float, int]:
-        """Rows that the workers learn in the next round, and in a call."""
+        """Rows that the workers learn in the next round, and at most in a call."""
         if workers > 1 and self.alone(known) > 0:
-            return self.alone(known), _LEAST_STEP
+            return self.alone(known), self.alone(known)
         each = min(max(known // (_SHARE * workers), _LEAST_ROWS), _MOST_ROWS) if self.every is None else self.every
-        if self.apart is not None:
-            return math.inf, each
-        return each * workers, max(each // _STEPS, min(each, _LEAST_STEP))
+        return math.inf if self.apart is not None else each * workers, each
+
+    def step(self, left: float, most: int, workers: int, speed: float) -> int:
+        """Rows of the next call, of a worker that learns so many a second (0: nobody knows), where so many are left of
+        the round.
+        """
+        if math.isinf(left) or workers == 1:
+            return int(min(left, most))
+        least = speed * _LEAST_SECONDS if speed > 0.0 else _LEAST_STEP
+        return int(min(max(left / (_SHARES * workers), least), most, left))
 
 
 class Asked(NamedTuple):
@@ -172,7 +181,10 @@ class Coordinator:
         """Have rows learned until there are enough for a synchronisation."""
         settling, known = not self.result.model.is_settled, self.ledger.rows
         alone = settling or (self.crew.size > 1 and self.plan.alone(known) > 0)
-        left, step = self.plan.rows(known, 1 if settling else self.crew.size)
+        workers = 1 if alone else self.crew.size
+        left, most = self.plan.rows(known, 1 if settling else self.crew.size)
+        if settling and self.crew.size > 1:
+            most = min(most, _LEAST_STEP)  # all learn as soon as it is settled
         stop, self._moved, self._strangers = False, 0.0, []
         while True:
             for worker in range(self.crew.size):
@@ -184,7 +196,8 @@ class Coordinator:
                 elif left > 0 and not stop and not (alone and self._others_learn(worker)):
                     work = self.ledger.take(worker, self._waiting)
                     if work is not None:
-                        asked = Asked(work, int(min(step, left)))
+                        speed = self.result.workers[worker].rows_per_second
+                        asked = Asked(work, self.plan.step(left, most, workers, speed))
                         left -= asked.rows
                         self._ask(worker, "learn", asked, work, self._shared[work.piece], asked.rows)
             enough = left <= 0 or stop or self.ledger.over
@@ -250,25 +263,35 @@ class Coordinator:
             if method == "give" and not isinstance(value, Lost):
                 given[answer.worker] = value
         merged, sent = self._as_one(given)
+        if merged is not None and not self._strangers:
+            self._hand_out(merged)
         parts = Lost("") if merged is None else self.crew.fetched(merged)
+        now = self.crew.clock()
         if isinstance(parts, Lost):
             for worker in given:
                 self._lose(worker)
+            self._version += 1  # who has adopted what is lost adopts again
             return reference
         model = learner_of(parts)
         self._keep(model, given)
         if self._strangers:
             merged = self.crew.share(self._announced(model))
-        self._version += 1
-        self._waiting = set(range(self.crew.size))
+            self._hand_out(merged)
         size = sum(array.nbytes for array in parts[1].values())
-        now = self.crew.clock()
         self.result.synchronisations.append(
             Synchronisation(self.ledger.rows, self.seconds, now - began, size * (sent + self.crew.size), self._moved)
         )
         if self._on_round is not None:
             self._on_round(self)
         return merged
+
+    def _hand_out(self, model: Any) -> None:
+        """Have all adopt a model, those that are at something else later, while this process goes on."""
+        self._version += 1
+        self._waiting = set(range(self.crew.size))
+        if not self.ledger.over:
+            for worker in self._waiting - self._busy.keys():
+                self._ask(worker, "adopt", self._version, self._task, model)
 
     def _as_one(self, given: dict[int, tuple[Any, Any]]) -> tuple[Any | None, int]:
         """What stands for the merged model, None where there is none or a part of it was lost; how often one was sent.
@@ -278,8 +301,8 @@ class Coordinator:
         models, sent = [(worker, held[0]) for worker, held in sorted(given.items())], 0
         while len(models) > 1:
             left = models[len(models) // 2 * 2 :]
-            for (worker, mine), (_, theirs) in zip(models[0::2], models[1::2], strict=False):
-                self._ask(worker, "merged", None, mine, theirs)
+            for (worker, _), (_, theirs) in zip(models[0::2], models[1::2], strict=False):
+                self._ask(worker, "merged", None, theirs)
                 sent += 1
             models, lost = [], False
             while self._busy_with("merged"):

@@ -51,7 +51,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def spread(address: str) -> Iterator[None]:
+def everywhere(address: str) -> Iterator[None]:
     """Inside, repetitions and trials run all over a cluster (`evaluate.processes`), by joblib's backend for Ray."""
     import joblib
     from ray.util.joblib import register_ray

@@ -15,12 +15,16 @@ from .worker import Learned, Worker
 
 
 class Costs(NamedTuple):
-    """Seconds: of a row (None: as long as it took here), of a merge of two models, of a call; bytes a second."""
+    """Seconds: of a row and of a merge of two models (None: as long as it took here), of a call and its answer, of
+    adopting a model once it has come, of the coordinator at each call; bytes a second.
+    """
 
     row: float | None = None
     merge: float | None = None
     call: float = 1e-3
     bandwidth: float = 1e9
+    adopt: float = 0.0
+    ask: float = 0.0
 
 
 class SimulatedCrew:
@@ -45,6 +49,7 @@ class SimulatedCrew:
 
     def ask(self, worker: int, method: str, *arguments: Any) -> None:
         self._calls += 1
+        self._now += self.costs.ask
         value, seconds = self._called(worker, method, arguments)
         arrival = max(self._now, self._free[worker]) + self.costs.call / 2
         self._free[worker] = arrival + seconds / self._speeds[worker]
@@ -70,7 +75,7 @@ class SimulatedCrew:
             seconds = (seconds if self.costs.merge is None else self.costs.merge) + self._travel(arguments[0])
         elif method == "adopt":
             # All get it from one another, as a tree.
-            seconds = self._travel(arguments[1]) * math.ceil(math.log2(self.size + 1))
+            seconds = self._travel(arguments[1]) * math.ceil(math.log2(self.size + 1)) + self.costs.adopt
         elif method == "give":
             seconds = 0.0
         return value, seconds
@@ -79,7 +84,8 @@ class SimulatedCrew:
         return float(sum(array.nbytes for array in model[1].values()) / self.costs.bandwidth)
 
     def next(self) -> Answer:
-        self._now, _, answer = heapq.heappop(self._answers)
+        arrival, _, answer = heapq.heappop(self._answers)
+        self._now = max(self._now, arrival)
         return answer
 
     def share(self, value: Any) -> Any:

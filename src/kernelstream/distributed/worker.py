@@ -3,6 +3,7 @@
 What it hands out and takes in are the parts of a model (`Learner.to_parts`): a JSON value and arrays.
 """
 
+import copy
 import os
 import socket
 import time
@@ -14,6 +15,7 @@ import numpy as np
 from ..evaluate.models import OwnModel
 from ..learner import Learner
 from ..metrics import Metric
+from ..numerics.memory import zeros
 from ..sources import LabelledBlock, Source, SourceError
 from ..tasks import Classification
 from .ledger import Work
@@ -26,7 +28,14 @@ Parts: TypeAlias = tuple[dict[str, Any], dict[str, np.ndarray]]
 def learner_of(model: Parts) -> Learner:
     """A learner with arrays of its own."""
     header, arrays = model
-    return Learner.from_parts(header, {name: array.copy() for name, array in arrays.items()})
+    return Learner.from_parts(header, {name: _copied(array) for name, array in arrays.items()})
+
+
+def _copied(array: np.ndarray) -> np.ndarray:
+    """A copy that lies where a state's arrays do, and need not be copied again."""
+    room = zeros(array.shape, array.dtype)
+    room[...] = array
+    return room
 
 
 class Learned(NamedTuple):
@@ -69,7 +78,9 @@ class Worker:
     def adopt(self, task: Task, model: Parts) -> None:
         """Go on from this model, as all others do."""
         if self._task is None:
+            # What is loaded and compiled for the first rows takes longer than many a round.
             learner_of(model).warm_up()
+            next(iter(copy.copy(task.head)), None)
         self._task, self._begun = task, learner_of(model)
         self._learner = self._begun.snapshot()
         self._judges = [metric.fresh(self._classes) for metric in task.metrics]
@@ -117,13 +128,11 @@ class Worker:
         self._required()
         return self._learner.to_parts(), [judge.state() for judge in self._judges]
 
-    def merged(self, *models: Parts) -> tuple[Parts, None]:
-        """One model of several that went on from the one adopted last, as this worker's own did."""
+    def merged(self, other: Parts) -> tuple[Parts, None]:
+        """This worker's model and another that went on from the one adopted last, as one."""
         self._required()
-        learners = [learner_of(model) for model in models]
-        for other in learners[1:]:
-            learners[0].merge(other, since=self._begun)
-        return learners[0].to_parts(), None
+        self._learner.merge(learner_of(other), since=self._begun)
+        return self._learner.to_parts(), None
 
     @property
     def _classes(self) -> np.ndarray | None:

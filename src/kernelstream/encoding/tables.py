@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..extras import needing
 from .values import codes_of, is_dated, is_list, numbers_of, seconds_in
 
 NUMBER, WORD, DATE = "number", "word", "date"
@@ -54,12 +55,13 @@ def numbers_alone(table: Any) -> NDArray[np.float64] | None:
 
 
 def _columns(table: Any) -> tuple[list[Any], list[Any]]:
-    import pyarrow as pa
-
     if hasattr(table, "iloc"):  # pandas, whose names need not be text
         plain = all(getattr(kind, "kind", "O") in "biuf" and not hasattr(kind, "na_value") for kind in table.dtypes)
         if plain:
             return table.columns.tolist(), list(table.to_numpy(np.float64).T)
+    with needing("pyarrow"):
+        import pyarrow as pa
+    if hasattr(table, "iloc"):
         names = table.columns.tolist()
         return names, [_of_pandas(name, table.iloc[:, at]) for at, name in enumerate(names)]
     if hasattr(table, "to_arrow"):

@@ -40,9 +40,11 @@ class Taken:
 
 
 class Ahead:
-    def __init__(self, *, beside: bool):
-        """beside: a helper does it."""
-        self.beside = beside
+    def __init__(self, runner: Callable[..., Any], *, beside: bool):
+        """runner: for a spec, a task and a shape, what runs a model of them that has learned nothing; for work that
+        learns rows again. beside: a helper does it.
+        """
+        self.beside, self.runner = beside, runner
         self._work: Stepwise[Any] | None = None
         self._done: tuple[Any] | None = None
         self._helper: Future[Any] | None = None
@@ -51,7 +53,7 @@ class Ahead:
 
     def part(self, i: int) -> "Ahead":
         """For the i-th part of a model, which has work of its own."""
-        return self._parts.setdefault(i, Ahead(beside=self.beside))
+        return self._parts.setdefault(i, Ahead(self.runner, beside=self.beside))
 
     def begin(self, work: Stepwise[Any]) -> None:
         self._work, self._done, self._taken = work, None, Taken()

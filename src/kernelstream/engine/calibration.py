@@ -29,8 +29,8 @@ class Calibration:
     """
 
     def __init__(self, link: MarginLink):
-        self._link = link
-        self._waiting: list[tuple[np.ndarray, float, float]] = []
+        # The rows that wait by their numbers. Both change at once, wherever an interrupt comes.
+        self._known: tuple[MarginLink, dict[int, tuple[np.ndarray, float, float]]] = link, {}
         self._taking = threading.Lock()
 
     @classmethod
@@ -44,34 +44,27 @@ class Calibration:
     @property
     def link(self) -> MarginLink:
         """By all rows so far."""
-        self._catch_up()
-        return self._link
-
-    def _catch_up(self) -> None:
         with self._taking:
-            if self._waiting:
-                scores, targets, weights = zip(*self._waiting, strict=True)
-                self._waiting = []
-                self._take(np.concatenate(scores), np.array(targets), np.array(weights))
+            link, waiting = self._known
+            if waiting:
+                link = MarginLink(*(array.copy() for array in link))
+                scores, targets, weights = zip(*waiting.values(), strict=True)
+                _take(link, np.concatenate(scores), np.array(targets), np.array(weights))
+                self._known = link, {}
+            return link
 
     def learn(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int) -> None:
         """Take in rows of which `start` came before them. Requires: scores (n, K) from before each was learned."""
-        self._catch_up()
-        some = counted(start, len(scores))
+        link, some = self.link, counted(start, len(scores))
         if some.any():
-            self._take(scores[some], targets[some], weights[some])
+            _take(link, scores[some], targets[some], weights[some])
 
     def learn_one(self, scores: np.ndarray, target: float, weight: float, start: int) -> None:
-        """`learn` for one row, scores (1, K), which may change afterwards."""
+        """`learn` for one row, scores (1, K), which may change afterwards; once, if the same row is given again."""
         if start < FIRST or (start * GOLDEN) % 2**32 < 2**32 // EVERY:
-            self._waiting.append((scores.copy(), target, weight))
-            if len(self._waiting) == TOGETHER:
-                self._catch_up()
-
-    def _take(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
-        K, room = scores.shape[1], np.zeros(self._link.slopes.shape[1])
-        classes = (targets + 1.0) / 2.0 if K == 1 else targets.astype(np.float64)
-        learn_links(self._link, scores.astype(np.float64), classes, weights.astype(np.float64), room)
+            if len(self._known[1]) >= TOGETHER and start not in self._known[1]:
+                _ = self.link
+            self._known[1][start] = scores.copy(), target, weight
 
     def chances(self, scores: np.ndarray) -> np.ndarray:
         """(n, classes)."""
@@ -82,9 +75,9 @@ class Calibration:
         missing = n_classes - self.link.slopes.shape[1]
         if missing <= 0:
             return self
-        new = first_link(missing).slopes
-        new[0] = self._link.slopes[0].mean() if self._link.slopes.size else 1.0
-        return Calibration(self._link._replace(slopes=np.hstack([self._link.slopes, new])))
+        link, new = self.link, first_link(missing).slopes
+        new[0] = link.slopes[0].mean() if link.slopes.size else 1.0
+        return Calibration(link._replace(slopes=np.hstack([link.slopes, new])))
 
     def copy(self) -> "Calibration":
         return Calibration(MarginLink(*(array.copy() for array in self.link)))
@@ -98,6 +91,12 @@ class Calibration:
 
     def arrays(self) -> dict[str, np.ndarray]:
         return self.link._asdict()
+
+
+def _take(link: MarginLink, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+    K, room = scores.shape[1], np.zeros(link.slopes.shape[1])
+    classes = (targets + 1.0) / 2.0 if K == 1 else targets.astype(np.float64)
+    learn_links(link, scores.astype(np.float64), classes, weights.astype(np.float64), room)
 
 
 def calibration_from(arrays: dict[str, Any], n_classes: int) -> Calibration:

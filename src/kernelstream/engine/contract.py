@@ -92,7 +92,13 @@ class Algorithm(Parameters):
     models_spreads: ClassVar[bool] = False  # by `spreads`
     remembers: ClassVar[bool] = False  # something of rows that are shown before their labels come, by `remember`
     exempt: ClassVar[dict[str, str]] = {}  # a law of `laws` that cannot hold: the reason
-    shorter_steps: ClassVar[str] = "lower learning_rate"  # what helps against divergence
+    shorter_steps: ClassVar[str] = ""  # what helps against divergence; by default a smaller learning_rate, or float64
+
+    @property
+    def cure(self) -> str:
+        """What helps against divergence."""
+        otherwise = "lower learning_rate" if hasattr(self, "learning_rate") else 'use dtype="float64"'
+        return self.shorter_steps or otherwise
 
     @classmethod
     def _introduced(cls, prose: str) -> str:

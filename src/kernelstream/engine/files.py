@@ -74,6 +74,8 @@ def damaged(path: str | os.PathLike[str], reason: Exception) -> ModelFileError:
     """The refusal of a file that this went wrong with."""
     if isinstance(reason, ModelFileError):
         return ModelFileError(f"{path} is no model that can be loaded. {reason}")
+    if isinstance(reason, MemoryError):
+        return ModelFileError(f"There is not enough memory to load {path}.")
     return ModelFileError(f"{path} is damaged or not a kernelstream model ({str(reason) or type(reason).__name__}).")
 
 

@@ -66,13 +66,17 @@ class Lane:
         single, row = self._single, self._learned[()]
         single.require_safe()
         self._target[0], self._weight[0] = target, weight
-        reached = single.step() if self._scored == row else single.learn()
-        self._learner.losses = single.losses
-        if reached < 0:
-            self._runner._note(reached)
         calibration = self._learner._calibration
-        if calibration:
-            calibration.learn_one(single.scores, target, weight, row)
+        try:
+            reached = single.step() if self._scored == row else single.learn()
+            self._learner.losses = single.losses
+            if reached < 0:
+                self._runner._note(reached)
+            if calibration:
+                calibration.learn_one(single.scores, target, weight, row)
+        except BaseException:
+            single.note_interrupted(calibration, self._learned, row)
+            raise
         if self._halt[()]:
             self._runner.make_ready()
         return True

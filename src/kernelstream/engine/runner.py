@@ -52,7 +52,7 @@ class Runner:
         self._working: Future[None] | None = None
         self._work: Callable[[], None] = lambda: None
         self._finishing = threading.Lock()
-        self._ahead = Ahead(beside=sharing.beside)
+        self._ahead = Ahead(new_runner, beside=sharing.beside)
         # All scratches share these: whether `prepare` is due before the next row, and how many rows were learned, which
         # compiled code counts together with learning them.
         self._halt, self.learned = np.ones((), np.int64), np.array(learned, np.int64)
@@ -140,8 +140,12 @@ class Runner:
             self._advance(examples, threads)
         self.make_ready()
 
-    def learn_one(self, x: Any, target: float, weight: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits."""
+    def learn_one(
+        self, x: Any, target: float, weight: float, calibration: Any = None
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits. What
+        the calibration is to learn of it is noted with it.
+        """
         if self._halt[()]:
             self.make_ready()
         single = self._single()
@@ -150,12 +154,20 @@ class Runner:
             return None
         single.require_safe()
         single.targets[0], single.weights[0] = target, weight
-        self._began = int(self.learned)
-        self._note(single.learn())
+        self._began = row = int(self.learned)
+        try:
+            self._note(single.learn())
+            if calibration:
+                calibration.learn_one(single.scores, target, weight, row)
+        except BaseException:
+            single.note_interrupted(calibration, self.learned, row)
+            raise
         found = single.scores.copy(), single.losses.copy()
         self._singles.append(single)
         if self._halt[()]:
             self.make_ready()  # which forgets the room for single rows where the model's arrays change
+            if not self._singles:
+                self._singles.append(Single(self))  # or the next row would wait for it
         return found
 
     def score_one(self, x: Any) -> np.ndarray | None:
@@ -180,7 +192,7 @@ class Runner:
         if reached < 0:
             raise FloatingPointError(
                 f"Row {-1 - reached}: the model's scores, or the step from them, are no longer finite. The steps are "
-                f"too long for this data: {self.spec.shorter_steps}, or scale features and targets. The rows before "
+                f"too long for this data: {self.spec.cure}, or scale features and targets. The rows before "
                 "it were learned."
             )
 
@@ -189,7 +201,7 @@ class Runner:
         if row >= 0:
             raise FloatingPointError(
                 f"Row {row}: the model's score is not finite. It has diverged, or the row is far from all that it "
-                f"learned: {self.spec.shorter_steps}, or scale features and targets."
+                f"learned: {self.spec.cure}, or scale features and targets."
             )
 
     def _advance(self, examples: Examples, threads: int) -> None:
@@ -284,3 +296,8 @@ class Runner:
             return self._spare.pop()
         except IndexError:
             return self.scratch()
+
+
+def new_runner(spec: Algorithm, task: str, shape: Shape) -> Runner:
+    """Of a model that has learned nothing, in one thread."""
+    return Runner(spec, task, spec.init(shape), shape, Sharing(beside=False))

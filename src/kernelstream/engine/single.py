@@ -55,6 +55,12 @@ class Single:
         if INTERPRETED:  # compiled, no interrupt comes into a step
             self.learn, self.step = functools.partial(_whole, self.learn), functools.partial(_whole, self.step)
 
+    def note_interrupted(self, calibration: Any, learned: Any, row: int) -> None:
+        """Where an interrupt came between learning a row and noting it: note it."""
+        with held():
+            if calibration and learned[()] > row:
+                calibration.learn_one(self.scores, float(self.targets[0]), float(self.weights[0]), row)
+
     def write(self, x: Any) -> bool:
         """Take a row; False when it is not a plain one that fits, and is for others to look at."""
         if type(x) is not np.ndarray or x.shape != self.values.shape or x.dtype not in _REALS:

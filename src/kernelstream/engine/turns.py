@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from ..numerics.interrupts import held
+
 
 class Turns:
     """Locks of one model, which a thread that has one may take again. Requires: `learning` before `all`.
@@ -31,4 +33,10 @@ class Turns:
         """A context in which nobody else reads or changes the model."""
         a, b, c, d = self.all
         with self.learning, a, b, c, d:
+            yield
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """`changing`; and no interrupt comes between what is learned and what is noted of it."""
+        with self.changing(), held():
             yield

@@ -6,7 +6,7 @@ is cut into calls, the model is the same.
 
 import inspect
 import os
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,10 +19,14 @@ from ..engine.inputs import FITTED, NONE, Inputs, Scaling, fitted
 from ..learner import Learner
 from ..numerics.rows import as_matrix, unmasked
 from ..tasks import Task
+from ..teaching import explained
 from .naming import changed
 
 
+@explained(other="a fitted estimator with the same parameters and the same seed")
 class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
+    _lacks: ClassVar[dict[str, str]] = {}  # methods that others have: why this kind has none
+
     def __init_subclass__(cls, **options: Any):
         """What others see of the constructor are the estimator's own parameters: tools try each of them by its name."""
         super().__init_subclass__(**options)
@@ -52,6 +56,10 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
     def set_params(self, **params: Any) -> Self:
         """Change parameters by name. One of the algorithm or its kernel goes by its own name or, also where the
         algorithm is only named, as in ``algorithm__n_components`` and ``algorithm__kernel__gamma``.
+
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> OnlineKernelRegressor("ridge").set_params(n_components=100).algorithm.n_components
+        100
         """
         own = self._get_param_names()
         if any(name not in own for name in params):
@@ -92,7 +100,8 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         learner = self.__dict__.get("learner_")
         if learner is not None and name.endswith("_") and not name.endswith("__") and name[:-1] in learner.attributes:
             return learner.attributes[name[:-1]]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        why = self._lacks.get(name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}{f': {why}' if why else '.'}")
 
     def _fitted(self) -> Learner:
         if "learner_" not in self.__dict__:
@@ -152,7 +161,13 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         return learner.learn(X, y, sample_weight)
 
     def merge(self, other: "OnlineKernelEstimator") -> Self:
-        """Take in what another fitted estimator learned, weighted by the rows each has seen."""
+        """Take in what another fitted estimator learned, weighted by the rows each has seen.
+
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> one, two = (OnlineKernelRegressor("ridge", gamma=1.0, random_state=1) for _ in range(2))
+        >>> one.fit([[0.0], [1.0]], [0.0, 1.0]).merge(two.fit([[2.0]], [2.0])).n_seen_
+        3
+        """
         self._fitted().merge(other._fitted())
         return self
 
@@ -166,13 +181,25 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Of rows that were learned once, what is left of each target under the model of all rows but this one: (n,),
         or (n, classes) for several classes, whose targets are -1 and 1. For ridge.
+
+        sample_weight: as the rows were learned
         """
         learner = self._fitted()
         left = learner.leave_one_out(self._rows(X, reset=False), y, sample_weight)
         return left[:, 0] if left.shape[1] == 1 else left
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file; `kernelstream.load` reads it, and learning goes on bit for bit."""
+        """Write the model to a file; `kernelstream.load` reads it, and learning goes on bit for bit.
+
+        >>> import tempfile
+        >>> import kernelstream
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     OnlineKernelRegressor("ridge", gamma=1.0).fit([[0.0], [1.0]], [0.0, 1.0]).save(f"{directory}/model.ks")
+        ...     model = kernelstream.load(f"{directory}/model.ks").partial_fit([[2.0]], [2.0])
+        >>> model.n_seen_
+        3
+        """
         learner = self._fitted()
         names = getattr(self, "feature_names_in_", None)
         random_state = self.random_state if isinstance(self.random_state, int | np.integer) else None

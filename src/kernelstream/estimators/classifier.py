@@ -1,6 +1,6 @@
 """OnlineKernelClassifier: the scikit-learn face of classification."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,11 +11,17 @@ from ..engine import Algorithm
 from ..engine.inputs import NONE, Inputs, Scaling
 from ..learner import Learner
 from ..numerics.rows import as_reals
-from ..tasks import Classification, classification
+from ..tasks import NO_INTERVALS, Classification, classification
+from ..teaching import explained
 from .base import OnlineKernelEstimator, one_target
 from .class_weights import check_class_weight, joined_counts, row_weights
 
 
+@explained(
+    y="the label of each row, (n,): numbers, truth values or words",
+    classes="all labels there will be, on the first call; by default those of its rows",
+    other="a fitted classifier with the same parameters and the same seed",
+)
 class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: ignore[misc]
     """Online kernel classification, binary and multiclass.
 
@@ -58,6 +64,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
     (True, (569, 2))
     """
 
+    _lacks: ClassVar = {"predict_interval": NO_INTERVALS}
+
     def __init__(
         self,
         algorithm: str | Algorithm = "auto",
@@ -99,12 +107,23 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         return self._fit(self._task(y), X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows. `classes` announces all labels on the first call (default: those of its rows)."""
+        """Learn from more rows; the first call begins a model.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> clf = OnlineKernelClassifier("fogd").partial_fit([[0.0], [1.0]], ["no", "yes"], classes=["no", "so", "yes"])
+        >>> clf.partial_fit([[2.0]], ["so"]).n_seen_
+        3
+        """
         self._continue(X, y, classes, sample_weight)
         return self
 
     def predict_learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """The label predicted for each row before learning from it; one pass that predicts and learns."""
+        """The label predicted for each row before learning from it, (n,); one pass that predicts and learns.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> OnlineKernelClassifier("fogd").predict_learn([[0.0], [0.0]], ["no", "yes"]).tolist()
+        ['yes', 'no']
+        """
         scores = self._continue(X, y, classes, sample_weight)
         return self.learner_.task.decode(scores)
 
@@ -160,13 +179,18 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of each row."""
+        """The label of each row, (n,)."""
         learner = self._fitted()
         return learner.task.decode(learner.scores(self._rows(X, reset=False)))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, (n, classes): where the algorithm or its loss models them (auto, ridge, stack, logistic,
         softmax for several classes) its own, else by a link from scores to chances that is fitted while it learns.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> clf = OnlineKernelClassifier("ridge", gamma=1.0).fit([[-1.0], [1.0]] * 20, ["no", "yes"] * 20)
+        >>> clf.predict_proba([[-1.0], [1.0]]).round().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
         """
         return self._fitted().probabilities(self._rows(X, reset=False))
 

@@ -1,7 +1,7 @@
 """OnlineKernelOutlier: the scikit-learn face of novelty detection."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -10,10 +10,12 @@ from ..algorithms import NORMA, Density, as_algorithm
 from ..engine import Algorithm
 from ..engine.inputs import METRICS, ONLINE, Inputs, Scaling
 from ..learner import Learner
-from ..tasks import Binary, Task
+from ..tasks import NO_CHANCES, Binary, Task
+from ..teaching import explained
 from .base import OnlineKernelEstimator
 
 
+@explained(y="not looked at")
 class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[misc]
     """Online detection of outliers: rows that are unlike those that came before.
 
@@ -46,6 +48,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     >>> detector.predict(X[:1] * 0.0).tolist(), detector.predict(X[:1] * 0.0 + 9.0).tolist()
     ([1], [-1])
     """
+
+    _lacks: ClassVar = {"predict_proba": NO_CHANCES}
 
     def __init__(
         self,
@@ -87,17 +91,22 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
         return super()._begin(task, rows)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from the rows in their order, starting afresh; y does not count."""
+        """Learn from the rows in their order, starting afresh."""
         X = self._rows(X, reset=True)
         return self._fit(Binary([-1, 1]), X, np.ones(X.shape[0]), sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; y does not count."""
+        """Learn from more rows; the first call begins a model."""
         self.predict_learn(X, y, sample_weight)
         return self
 
     def predict_learn(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """1 or -1 for each row before learning from it; one pass that predicts and learns."""
+        """1 or -1 for each row before learning from it, (n,); one pass that predicts and learns.
+
+        >>> from kernelstream import OnlineKernelOutlier
+        >>> OnlineKernelOutlier(gamma=1.0).predict_learn([[0.0]] * 50 + [[9.0]])[-1:].tolist()
+        [-1]
+        """
         first = not hasattr(self, "learner_")
         learner = self._begin(Binary([-1, 1])) if first else self.learner_
         X = self._rows(X, reset=first)
@@ -119,7 +128,7 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
         return float(self._fitted().attributes["rho"])
 
     def predict(self, X: Any) -> np.ndarray:
-        """1 for what is usual, -1 for an outlier."""
+        """1 for what is usual, -1 for an outlier, (n,)."""
         return _signs(self._fitted().scores(self._rows(X, reset=False)))
 
 

@@ -1,16 +1,18 @@
 """OnlineKernelRegressor: the scikit-learn face of regression, of one target or of several."""
 
 import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..tasks import Regression
+from ..tasks import NO_CLASSES, Regression
+from ..teaching import explained
 from .base import OnlineKernelEstimator, one_target, required
 from .side_by_side import SideBySide
 
 
+@explained(y="the target of each row, (n,); or several, (n, targets)")
 class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ignore[misc]
     """Online kernel regression. Where y has columns, (n, targets), there is a model for each of them.
 
@@ -47,6 +49,8 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
     (True, (2,))
     """
 
+    _lacks: ClassVar = {"predict_proba": NO_CLASSES}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -60,12 +64,18 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
         return self._fit(Regression(), X, targets, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from more rows."""
+        """Learn from more rows; the first call begins a model."""
         self.predict_learn(X, y, sample_weight)
         return self
 
     def predict_learn(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
-        """The value predicted for each row before learning from it; one pass that predicts and learns."""
+        """The value predicted for each row before learning from it, (n,) or (n, targets); one pass that predicts and
+        learns.
+
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> OnlineKernelRegressor("fogd").predict_learn([[0.0], [0.0]], [5.0, 5.0]).shape
+        (2,)
+        """
         first = not hasattr(self, "learner_")
         targets = _targets(y)
         if first:
@@ -78,8 +88,16 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
         return self._decoded(scores)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The value of each row; with `return_std` also how far from it the target is to be expected, a standard
-        deviation (of learners that say how sure they are, as ridge does; `predict_interval` has all of them).
+        """The value of each row, (n,) or (n, targets); with `return_std` also how far from it the target is to be
+        expected, a standard deviation (of learners that say how sure they are, as ridge does; `predict_interval` has
+        all of them).
+
+        return_std: whether values come with their standard deviations, as a pair
+
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> values, deviations = OnlineKernelRegressor("ridge").fit([[0.0], [1.0]], [0.0, 1.0]).predict([[9.0]], True)
+        >>> values.shape, deviations.shape
+        ((1,), (1,))
         """
         learner = self._fitted()
         rows = self._rows(X, reset=False)
@@ -92,7 +110,10 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
         targets (n, targets, 2). By the residuals of the rows so far, of any learner, and it holds while a stream
         drifts; infinite before the first 2 / (1 - level) - 1 rows.
 
-        level : 0.5, 0.8, 0.9, 0.95 or 0.99
+        >>> from kernelstream import OnlineKernelRegressor
+        >>> reg = OnlineKernelRegressor("ridge", gamma=1.0).fit([[0.0], [1.0]] * 20, [0.0, 1.0] * 20)
+        >>> reg.predict_interval([[0.0], [1.0]], level=0.8).shape
+        (2, 2)
         """
         return np.asarray(self._fitted().intervals(self._rows(X, reset=False), level))
 

@@ -6,14 +6,14 @@ is left to the data is settled on the first 256 rows, as learners settle it.
 
 import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..algorithms.fogd import LIFTS, NEEDS
+from ..algorithms._features import WAVES, Map
 from ..engine import Common, Shape, common
 from ..engine.cores import DEFAULT_THREADS, FEWEST_CHUNKS, in_pieces
 from ..engine.inputs import OnlineScaling
@@ -26,6 +26,7 @@ from ..numerics.lifts.structured import written_out
 from ..numerics.memory import aligned, one_blas_thread
 from ..numerics.rows import Block, as_matrix, filled, n_rows, sample_of, to_block, unmasked
 from ..parameters import fraction, one_of, whole
+from ..teaching import explained
 
 _WIDE = 32  # features from which on BLAS multiplies dense rows faster
 _WIDEST = 192  # ... and up to which it takes less time than a structured map, from 1,000 components on
@@ -36,6 +37,7 @@ class _Room(NamedTuple):
     lifted: Any
 
 
+@explained(y="not looked at")
 class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that follows a stream of rows, in the precision of the first ones."""
 
@@ -44,7 +46,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _dtype: Any
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the rows, starting afresh; y is not looked at."""
+        """Learn from the rows, starting afresh."""
         fresh = copy.copy(self)
         for name in self._KEPT:
             fresh.__dict__.pop(name, None)
@@ -52,7 +54,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows; y is not looked at."""
+        """Learn from more rows; the first call begins."""
         self._follow(X)
         return self
 
@@ -89,6 +91,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@explained()
 class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[misc]
     """Rows as the numbers that a linear model needs to be one of a kernel."""
 
@@ -152,7 +155,12 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
         """Choose what the map is made of from more rows."""
 
     def transform(self, X: Any) -> Any:
-        """The features of each row, (n, number of features)."""
+        """The features of each row, (n, number of features).
+
+        >>> from kernelstream import FourierFeatures
+        >>> FourierFeatures(3, gamma=1.0).fit([[0.0, 0.0]]).transform([[0.5, -1.0], [2.0, 0.0]]).shape
+        (2, 6)
+        """
         check_is_fitted(self, "n_seen_")
         block = filled(to_block(self._matrix(X, reset=False), self._dtype)[0], self._shape.width)
         self.kernel_.require_values(block, self._dtype)
@@ -172,14 +180,39 @@ class _KernelFeatures(ClassNamePrefixFeaturesOutMixin, _Rows):  # type: ignore[m
         raise NotImplementedError
 
 
-class _Waves(_KernelFeatures):
-    """Sines and cosines of random frequencies."""
+class _Drawn(_KernelFeatures):
+    """Rows as their map says, which is drawn."""
 
+    _maps: ClassVar[dict[str, Map]] = WAVES
+    map: str
     random_state: Any
+
+    def _begin(self, width: int, dtype: Any) -> None:
+        one_of(tuple(self._maps), map=self.map)
+        super()._begin(width, dtype)
+
+    @property
+    def _needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        return self._maps[self.map].needs
+
+    @property
+    def _n_drawn(self) -> int:
+        """How many frequencies."""
+        return self.n_components
 
     @property
     def _lift(self) -> Lift:
-        raise NotImplementedError
+        return self._maps[self.map].lift(self.kernel_, self._n_drawn)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _draw(self) -> None:
+        self._map: Any = self._lift.map(self._shape)
+
+
+class _Waves(_Drawn):
+    """Sines and cosines of random frequencies."""
 
     @property
     def _n_features_out(self) -> int:
@@ -204,12 +237,6 @@ class _Waves(_KernelFeatures):
                     lift_scaled(record, map, block, first, last, factor, lifted)
 
         return write
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _draw(self) -> None:
-        self._map: Any = self._lift.map(self._shape)
 
 
 class FourierFeatures(_Waves):
@@ -243,6 +270,8 @@ class FourierFeatures(_Waves):
     (1000, 400)
     """
 
+    _maps: ClassVar[dict[str, Map]] = {name: WAVES[name] for name in ("plain", "quasi")}
+
     def __init__(
         self,
         n_components: int = 400,
@@ -261,22 +290,10 @@ class FourierFeatures(_Waves):
         self.threads = threads
 
     @property
-    def _needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
-
-    def _begin(self, width: int, dtype: Any) -> None:
-        one_of(("plain", "quasi"), map=self.map)
-        super()._begin(width, dtype)
-
-    @property
     def frequencies_(self) -> np.ndarray:
         """(features, n_components)."""
         check_is_fitted(self, "n_seen_")
         return self._map.frequencies.copy()
-
-    @property
-    def _lift(self) -> Lift:
-        return LIFTS[self.map](self.kernel_, self.n_components)
 
 
 class StructuredFeatures(_Waves):
@@ -323,7 +340,7 @@ class StructuredFeatures(_Waves):
         self.random_state = random_state
         self.threads = threads
 
-    _needs = NEEDS["structured"]
+    map = "structured"
 
     @property
     def frequencies_(self) -> np.ndarray:
@@ -427,6 +444,7 @@ class NystromFeatures(_KernelFeatures):
 _ROUNDING = {"float32": 3e-5, "float64": 1e-12}
 
 
+@explained(y="not looked at")
 class OnlineScaler(OneToOneFeatureMixin, _Rows):  # type: ignore[misc]
     """Scaling by the rows so far, as of learners with ``scaling="online"``: dense rows become (x - mean) / deviation,
     sparse ones keep their zeros and become x / root mean square.
@@ -471,7 +489,12 @@ class OnlineScaler(OneToOneFeatureMixin, _Rows):  # type: ignore[misc]
         return self._out(self._scaling.apply(matrix))
 
     def transform_learn(self, X: Any, y: Any = None) -> Any:
-        """The rows, each scaled by those learned before it and itself; learns them in the same pass."""
+        """The rows, each scaled by those learned before it and itself; learns them in the same pass.
+
+        >>> from kernelstream import OnlineScaler
+        >>> OnlineScaler().transform_learn([[0.0], [2.0], [1.0]]).tolist()
+        [[0.0], [1.0], [0.0]]
+        """
         return self._out(self._follow(X))
 
     def _begin(self, width: int, dtype: Any) -> None:

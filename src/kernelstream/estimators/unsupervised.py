@@ -9,49 +9,35 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..algorithms.fogd import LIFTS, NEEDS
 from ..engine import common
 from ..engine.cores import DEFAULT_THREADS, FEWEST_CHUNKS, in_pieces, in_turn
 from ..engine.opening import LAST
-from ..kernels import Kernel, Need
+from ..kernels import Kernel
 from ..numerics.clusters import Clusters, assign, follow_clusters, measure, room_for, seeded
 from ..numerics.components import Axes, Components, axes, follow_components, no_components, project
 from ..numerics.landmarks import TOGETHER
-from ..numerics.lifts import Lift, lift_scaled
+from ..numerics.lifts import lift_scaled
 from ..numerics.rows import Block, filled, n_rows, to_block
-from ..parameters import fraction, one_of
-from .transformers import _KernelFeatures, _Room
+from ..parameters import fraction
+from ..teaching import explained
+from .transformers import _Drawn, _KernelFeatures, _Room
 
 
-class _OnFeatures(_KernelFeatures):
+class _OnFeatures(_Drawn):
     """What learns on z(x) = (sin u_1'x, ..., cos u_D'x) / sqrt(D), for which |z(x)| = 1."""
 
     n_frequencies: int
-    map: str
     forget: float
-    random_state: Any
 
     @property
-    def _needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        return NEEDS[self.map]
-
-    @property
-    def _lift(self) -> Lift:
-        return LIFTS[self.map](self.kernel_, self.n_frequencies)
+    def _n_drawn(self) -> int:
+        return self.n_frequencies
 
     def _begin(self, width: int, dtype: Any) -> None:
-        one_of(tuple(LIFTS), map=self.map)
         fraction(forget=self.forget)
         super()._begin(width, dtype)
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _draw(self) -> None:
-        self._map: Any = self._lift.map(self._shape)
 
     def _rooms(self, n: int) -> list[_Room]:
         """One for each thread that n rows are worth."""
@@ -90,6 +76,7 @@ class _OnFeatures(_KernelFeatures):
         return found
 
 
+@explained()
 class OnlineKernelPCA(_OnFeatures):
     """Kernel principal components that follow a stream: the directions in which random features of the rows vary most.
 
@@ -206,6 +193,7 @@ class OnlineKernelPCA(_OnFeatures):
         return self._write(X, lambda n: np.empty((n, k), self._dtype), write)
 
 
+@explained(y="not looked at")
 class OnlineKernelKMeans(ClusterMixin, _OnFeatures):  # type: ignore[misc]
     """Kernel k-means that follows a stream: each row moves the nearest of the centres, which are means of random
     features. Clusters need not be round, as those of the rows themselves must.
@@ -288,13 +276,13 @@ class OnlineKernelKMeans(ClusterMixin, _OnFeatures):  # type: ignore[misc]
         return self.n_clusters
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the rows in their order, starting afresh; y is not looked at."""
+        """Learn from the rows in their order, starting afresh."""
         super().fit(X)
         self.labels_ = self.predict(X)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from more rows; y is not looked at."""
+        """Learn from more rows; the first call begins."""
         super().partial_fit(X)
         self.__dict__.pop("labels_", None)
         return self

@@ -15,14 +15,19 @@ from ..metrics import ASKED
 from ..parameters import Parameters, did_you_mean, positive
 from ..sources import Matrix
 from ..tasks import Classification
+from ..teaching import explained
 from .models import OwnModel, Shown, stacked_kinds
 
 
+@explained(X="one row, (1, features)")
 class Rule(Parameters):
     """When a label is worth asking for."""
 
     def chance(self, learner: Any, X: Matrix, scores: np.ndarray, seen: int) -> float:
-        """With which the label of the one row of X is asked for; scores: its (K,); seen: rows so far, this one too."""
+        """With which the label of a row is asked for.
+
+        learner: who asks. scores: of the row, (K,). seen: rows so far, this one too
+        """
         raise NotImplementedError
 
 

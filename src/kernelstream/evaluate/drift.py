@@ -25,6 +25,7 @@ from ..extras import needing
 from ..parameters import did_you_mean
 from ..sources import Matrix, Source
 from ..tasks import Classification, Task
+from ..teaching import explained
 
 DETECTORS = {"adwin": "ADWIN", "page-hinkley": "PageHinkley", "kswin": "KSWIN", "ddm": "DDM"}
 WARN, RESTART, FORGET = ON_DRIFT = ("warn", "restart", "forget")
@@ -69,6 +70,7 @@ class Drift(NamedTuple):
     did: str
 
 
+@explained(seed="of detectors that draw")
 class Watch:
     """A detector and what it looks at.
 

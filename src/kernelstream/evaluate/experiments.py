@@ -24,14 +24,7 @@ from .run import Checkpoint, Trace, prequential
 
 def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
     """The metrics of a model on a source, learning nothing."""
-    model = as_model(model)
-    judges = _judges(model, metrics)
-    kinds = frozenset(metric.needs for metric in judges)
-    for X, y in source:
-        shown = model.show(X, kinds)
-        for metric in judges:
-            metric.update(y, shown[metric.needs])
-    return {metric.name: metric.value for metric in judges}
+    return _judged(as_model(model), source, metrics, time.perf_counter)[0]
 
 
 def holdout(
@@ -44,11 +37,12 @@ def holdout(
     passes: int = 1,
     checkpoints: Iterable[int] = (),
     on_block: Callable[[Trace], None] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Trace:
     """Learn from one source, `passes` times, and be judged on another at each checkpoint and at the end.
 
     Rows count on through the passes. The metrics of the checkpoints are those of all test rows; between two of them
-    `last` has none.
+    `last` has none. `clock` tells the seconds of learning and of predicting.
     """
     if passes < 1:
         raise ValueError(f"passes={passes} must be at least 1.")
@@ -61,7 +55,7 @@ def holdout(
     rows, seconds = 0, 0.0
 
     def judge() -> None:
-        found = judged(model, test, metrics=metrics)
+        found, trace.predicting_seconds = _judged(model, test, metrics, clock)
         trace.last = Checkpoint(rows, found, {}, seconds, 0.0, model.size, model.n_bytes)
         trace.checkpoints.append(trace.last)
         trace.parameters = model.parameters
@@ -69,9 +63,9 @@ def holdout(
     for _ in range(passes):
         for X, y in _cut(iter(train), [mark - rows for mark in marks]):
             with uninterrupted():
-                start = time.perf_counter()
+                start = clock()
                 model.learn(X, y, frozenset())
-                seconds += time.perf_counter() - start
+                seconds += clock() - start
                 rows += len(y)
             if rows in marks:
                 judge()
@@ -82,6 +76,22 @@ def holdout(
     if not trace.checkpoints or trace.checkpoints[-1].rows < rows:
         judge()
     return trace
+
+
+def _judged(
+    model: Model, source: Source, metrics: Sequence[Metric] | None, clock: Callable[[], float]
+) -> tuple[dict[str, float], float]:
+    """The metrics of a model on a source, and the seconds of predicting."""
+    judges = _judges(model, metrics)
+    kinds = frozenset(metric.needs for metric in judges)
+    seconds = 0.0
+    for X, y in source:
+        start = clock()
+        shown = model.show(X, kinds)
+        seconds += clock() - start
+        for metric in judges:
+            metric.update(y, shown[metric.needs])
+    return {metric.name: metric.value for metric in judges}, seconds
 
 
 def _judges(model: Model, metrics: Sequence[Metric] | None) -> list[Metric]:
@@ -133,7 +143,7 @@ def repeated(
     jobs: int | None = None,
     on_run: Callable[[Trace], None] | None = None,
 ) -> list[list[Trace]]:
-    """Every repetition over every order, spread over the cores (`jobs` processes; all cores); a list an entry each.
+    """Every repetition over every order, on several cores (`jobs` processes; all cores); a list an entry each.
 
     The results do not depend on `jobs`. When the k-th order is given by its rows, the learner's seed is k.
     """

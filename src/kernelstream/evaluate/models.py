@@ -14,11 +14,16 @@ from ..learner import OnlineLearner
 from ..metrics import LABELS, PROBABILITIES, SCORES
 from ..sources import Matrix
 from ..tasks import Binary, Classification, Task
+from ..teaching import explained
 from .settings import flat
 
 Shown: TypeAlias = dict[str, np.ndarray]
 
 
+@explained(
+    kinds="what is wanted of each row: labels, scores, chances, intervals",
+    shown="rows whose labels come later",
+)
 class Model:
     """What the evaluation sees of a learner. `size` and `n_bytes` are 0 where they are not known."""
 

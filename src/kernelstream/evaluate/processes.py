@@ -148,8 +148,9 @@ class _BackendWorkers:
     def __init__(self, backend: Any, n: int):
         import joblib
 
-        self._backend = backend
+        self._backend, self._nested = backend, backend.get_nested_backend()
         backend.configure(n_jobs=n, parallel=joblib.Parallel(n_jobs=n))
+        backend.start_call()
 
     def share(self, shared: Any) -> None:
         ray = sys.modules.get("ray")
@@ -159,18 +160,28 @@ class _BackendWorkers:
             self._shared = functools.partial(_same, shared)
 
     def submit(self, function: Callable[..., Any], arguments: Any) -> "Future[Any]":
+        from joblib.parallel import BatchedCalls
+
         answer: Future[Any] = Future()
 
         def done(out: Any) -> None:
             try:
-                answer.set_result(self._backend.retrieve_result_callback(out))
+                answer.set_result(self._backend.retrieve_result_callback(out)[0])
             except BaseException as error:
                 answer.set_exception(error)
 
-        self._backend.submit(functools.partial(_call_elsewhere, self._shared, function, arguments), done)
+        def lost(given: "Future[Any]") -> None:
+            if (error := given.exception()) is not None:
+                answer.set_exception(error)
+
+        call = functools.partial(_call_elsewhere, self._shared, function, arguments)
+        given = self._backend.submit(BatchedCalls([(call, (), {})], self._nested), done)
+        if isinstance(given, Future):  # of Dask, which calls back where there is a result only
+            given.add_done_callback(lost)
         return answer
 
     def close(self, *, early: bool) -> None:
+        self._backend.stop_call()
         self._backend.terminate()
 
 

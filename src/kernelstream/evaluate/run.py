@@ -22,6 +22,7 @@ from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
 from ..sources.rows import Delay
 from ..sources.survey import survey
 from ..tasks import Classification, Task
+from ..teaching import explained
 from .digest import Digest
 from .drift import EVERY, FORGET, WARN, Drift, Plan, Watching, plan_of
 from .interrupts import uninterrupted
@@ -58,6 +59,7 @@ class Course(NamedTuple):
     window: np.ndarray
 
 
+@explained(written="what `to_json` gave")
 class Checkpoint(NamedTuple):
     """Where a run stood.
 
@@ -103,6 +105,7 @@ class Checkpoint(NamedTuple):
 _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
 
 
+@explained(metric="its name, as `metrics` of a checkpoint has it")
 @dataclass
 class Trace:
     """One run: what ran on what, where it stood at each checkpoint, where it stands now, what drift it met.
@@ -117,6 +120,7 @@ class Trace:
     last : the `Checkpoint` of the last row so far
     stopped : why it ended before its source did, if it did
     drifts : each `Drift` that was found
+    predicting_seconds : of the test rows when they were last judged (`experiments.holdout`), in no other time
 
     Examples
     --------
@@ -139,6 +143,7 @@ class Trace:
     last: Checkpoint = _NOTHING
     stopped: str = ""  # why it ended before its source did
     drifts: list[Drift] = field(default_factory=list)
+    predicting_seconds: float = 0.0
 
     @property
     def rows_per_second(self) -> float:
@@ -392,6 +397,7 @@ def follow(
     return traces
 
 
+@explained(row="of X, the first one's", rows="all that the source has", state="what `state` gave")
 class Run:
     """One model on its way through a source, for who wants to look or to stop on the way; else `prequential`.
 
@@ -405,6 +411,7 @@ class Run:
     drift : what to look out for (`drift.plan_of`)
     every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`
     on_shown : called with the number of a row and the labels that were predicted for it and those behind it
+    clock : what tells the seconds of learning; `time.process_time` leaves out what others do on the machine
 
     Attributes
     ----------
@@ -438,6 +445,7 @@ class Run:
         every: int | None = None,
         on_mark: Callable[["Run"], None] | None = None,
         on_shown: Callable[[int, np.ndarray], None] | None = None,
+        clock: Callable[[], float] | None = None,
     ):
         if delay < 0 or (every is not None and every < 1):
             raise ValueError(f"delay={delay} must not be negative, every={every} must be at least 1.")
@@ -455,6 +463,7 @@ class Run:
         self._waiting = InTurn()  # shown, but without a label so far
         self._times, self._in_time = times, InTime()
         self._every, self._on_mark, self._on_shown = every, on_mark, on_shown
+        self._clock = time.perf_counter if clock is None else clock
         # What was shown so far, where it will have to be recognised, and what was shown in an earlier life.
         self._digest = None if every is None else Digest()
         self._before: str | None = None
@@ -476,6 +485,7 @@ class Run:
         return self.delay + (0 if self._watching is None else self._watching.plan.kept)
 
     def warm_up(self) -> None:
+        """Have everything compiled that the run will need."""
         self.model.warm_up(late=self.delay > 0)
 
     def take(self, X: Matrix, y: np.ndarray, row: int) -> None:
@@ -661,7 +671,7 @@ class Run:
         watching.begin()
 
     def _timed(self, learn: Callable[[], Shown]) -> Shown:
-        start = time.perf_counter()
+        start = self._clock()
         try:
             return learn()
         except (ValueError, FloatingPointError) as error:
@@ -669,7 +679,7 @@ class Run:
             place = f"{self.source.name}, {self.model.name}, counting from row {self.rows}"
             raise kind(f"{place}: {error}") from error
         finally:
-            self.seconds += time.perf_counter() - start
+            self.seconds += self._clock() - start
 
     def _checkpoint(self) -> Checkpoint:
         cumulative, window = ({m.name: m.value for m in metrics} for metrics in (self.cumulative, self.window))

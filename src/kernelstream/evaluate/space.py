@@ -44,7 +44,7 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     parameters = flat(spec)
     distance, squared, manhattan = _distances(X, seed)
     regression = task.name == REGRESSION
-    unit = _spread(y) if regression else 1.0
+    unit = _deviation(y) if regression else 1.0
     loss = parameters.get("loss")
     # A residual's square has a slope that is in the target's unit already.
     step = unit if (spec.losses(task.name)[0] if loss == "auto" else loss) != "squared" else 1.0
@@ -127,6 +127,6 @@ def _distances(X: Any, seed: int) -> tuple[float, float, float]:
     return float(np.sqrt(squares).mean()), float(np.median(squares)), float(np.median(sums))
 
 
-def _spread(y: Any) -> float:
-    spread = float(np.std(np.asarray(y, np.float64)))
-    return spread if spread > 0 else 1.0
+def _deviation(y: Any) -> float:
+    found = float(np.std(np.asarray(y, np.float64)))
+    return found if found > 0 else 1.0

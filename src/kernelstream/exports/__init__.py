@@ -1,7 +1,7 @@
 """A model as a graph of ONNX's plain operators: scaling, kernel or features, labels and chances of classes inside.
 
 Rows are what comes in, `X`: (rows, features) in the model's own precision. What goes out is `label` with
-`probabilities` and `scores`, or `value`. A graph checks nothing, and learns nothing.
+`probabilities` (of outliers there are none) and `scores`, or `value`. A graph checks nothing, and learns nothing.
 
 Remarks. What cancels (squared distances, scaling, a stack's sum) is computed in float64, the rest in the model's own
 precision: scores are those of the learner to rounding. Boxes (`map="binning"`, auto's cells) have borders: a row within
@@ -52,9 +52,10 @@ def valued(learner: Learner, x: Tensor) -> Tensor:
 def write_classes(graph: Graph, learner: Learner, task: Classification, x: Tensor) -> None:
     with learner.reading() as (spec, state):
         scores = scored(learner, spec, state, x)
-        chances = probabilities(learner, task, spec, state, scores)
+        chances = None if learner.without_labels else probabilities(learner, task, spec, state, scores)
     graph.output("label", labels(task, scores))
-    graph.output("probabilities", chances.cast(learner.dtype), len(task.classes))
+    if chances is not None:
+        graph.output("probabilities", chances.cast(learner.dtype), len(task.classes))
     graph.output("scores", scores, task.n_outputs)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..algorithms.auto import AutoState
 from ..numerics.boxes import BINS, RANKS, of_table
 from ..numerics.cells import FIRST_WORD, GOLDEN, NEXT_BITS, NEXT_WORD, inverse_steps
-from ..numerics.parts import CLIP, HINGE
+from ..numerics.parts import CLIP, HEARD
 from ..numerics.settling import FIRST, Columns
 from .graph import Tensor
 from .lifts import waves
@@ -28,8 +28,8 @@ def auto_scores(state: AutoState, x: Tensor, width: int, *, classes: bool) -> Te
     heard = [limited(z, short * state.weights[:K], next(w), classes=classes)]
     heard += [limited(plain, shorter * weights, next(w), classes=classes) for weights in state.recent.weights]
     heard += [(z @ (next(w) * short * weights).T).cast(np.float64) for weights in parts.lms]
-    for weights, step in zip(parts.hinge, HINGE, strict=True):
-        f, own = (z @ (short / step * weights).T).cast(np.float64), next(w)
+    for weights, unit in zip(parts.hinge, HEARD, strict=True):
+        f, own = (z @ (short / unit * weights).T).cast(np.float64), next(w)
         heard += [own * f.node("Tanh")] if classes else []
     constant = sum(next(w) * average for average in parts.averages)
     of_cells, of_boxes = w

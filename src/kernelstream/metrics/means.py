@@ -1,4 +1,4 @@
-"""Metrics that are means of an error, and R2, which compares one with the spread of the target."""
+"""Metrics that are means of an error, and R2, which compares one with the deviation of the target."""
 
 import math
 from typing import Any, Self
@@ -81,10 +81,10 @@ class R2(MSE):
 
     @property
     def value(self) -> float:
-        spread = float(self._moments[1])
+        varied = float(self._moments[1])
         if self.n < 2:
             return math.nan
-        return 1.0 - self.total / spread if spread > 0 else float(self.total == 0)
+        return 1.0 - self.total / varied if varied > 0 else float(self.total == 0)
 
     def _take(self, y_true: np.ndarray, shown: np.ndarray) -> None:
         super()._take(y_true, shown)

@@ -77,3 +77,9 @@ def solve_positive(A: np.ndarray, B: np.ndarray) -> bool:
     failed = ctypes.c_int()
     _call(_routine("posv", A.dtype, 8), b"L", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)
     return failed.value == 0
+
+
+def solve_factored(A: np.ndarray, B: np.ndarray) -> None:
+    """B <- B A^-1, from the factor that `solve_positive` left in A. Requires: of one dtype."""
+    failed = ctypes.c_int()
+    _call(_routine("potrs", A.dtype, 8), b"L", len(A), len(B), A, _pitch(A), B, _pitch(B), failed)

@@ -170,7 +170,7 @@ def project_out(f, R, i, column, half, row):
         share = coef[i] / column[i]
         for j in range(n):
             coef[j] -= share * column[j]
-    reduce_factor(R, n, i, half)
+    reduce_factor(R, n, i, half, row.ranks)
     remove(f, i, row)
     return lost
 

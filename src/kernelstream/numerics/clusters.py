@@ -127,7 +127,7 @@ def seeded(Z: np.ndarray, n: int, seed: int) -> Clusters:
     clusters = no_clusters(n, Z.shape[1])
     with one_blas_thread():
         products = Z @ Z.T
-        tries = [_settled(products, _drawn(products, n, seed, attempt)) for attempt in range(TRIES)]
+        tries = [_converged(products, _drawn(products, n, seed, attempt)) for attempt in range(TRIES)]
         inertia = [_distances(products, means).min(axis=1).sum() for means in tries]
         means = tries[int(np.argmin(inertia))]
         nearest = np.argmin(_distances(products, means), axis=1)
@@ -160,7 +160,7 @@ def _drawn(products: np.ndarray, n: int, seed: int, attempt: int) -> np.ndarray:
     return np.asarray(np.eye(len(products))[:, chosen])
 
 
-def _settled(products: np.ndarray, means: np.ndarray) -> np.ndarray:
+def _converged(products: np.ndarray, means: np.ndarray) -> np.ndarray:
     """Lloyd's iteration; a centre that loses all rows stays where it is."""
     nearest = np.full(len(products), -1)
     for _ in range(ROUNDS):

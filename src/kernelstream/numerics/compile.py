@@ -71,6 +71,7 @@ SOURCES = (
     "sources/_libsvm_parser.py",
     "sources/_zstd.py",
     "tasks.py",
+    "teaching.py",
 )
 
 

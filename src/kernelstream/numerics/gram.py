@@ -162,11 +162,11 @@ def extend_factor(R, n, half, residual):
 
 
 @compiled
-def reduce_factor(R, n, i, half):
+def reduce_factor(R, n, i, half, sines):
     """Remove point i, O((n - i)^2). Ensures: R[:n-1, :n-1] is the factor of the other points, in their order.
 
     Without column i the rest is upper triangular but for one entry a column, which Givens rotations of rows (j, j+1)
-    clear; `half` is where a row waits, turned, for the next one.
+    clear; `half` is where a row waits, turned, for the next one, and holds the cosines in the end.
     """
     for j in range(i):
         row = R[j, i:n]
@@ -183,5 +183,31 @@ def reduce_factor(R, n, i, half):
             a, b = upper[r], lower[r]
             turned[r] = c * a + s * b
             upper[r] = c * b - s * a
+        upper[0], sines[j] = c, s
     for j in range(n):
         R[j, n - 1] = 0.0
+
+
+@compiled
+def turn(M, n, i, cosines, sines):
+    """M = Q M Q' without its last row and column, M symmetric: in the coordinates half = R'^-1 k, what M becomes when
+    `reduce_factor` has taken point i out of R with these rotations, and what lies outside the others' span is dropped.
+    """
+    _turn_rows(M, n, i, 0, cosines, sines)
+    for j in range(i, n):
+        for r in range(i, j):
+            M[j, r], M[r, j] = M[r, j], M[j, r]
+    _turn_rows(M, n, i, i, cosines, sines)
+    for r in range(i):
+        for j in range(i, n - 1):
+            M[r, j] = M[j, r]
+
+
+@inlined
+def _turn_rows(M, n, i, first, cosines, sines):
+    for j in range(i, n - 1):
+        upper, lower, c, s = M[j, first:n], M[j + 1, first:n], cosines[j], sines[j]
+        for r in range(upper.shape[0]):
+            a, b = upper[r], lower[r]
+            upper[r] = c * a + s * b
+            lower[r] = c * b - s * a

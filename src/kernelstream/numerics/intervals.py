@@ -31,8 +31,8 @@ class Intervals:
     """Rows that come one by one wait until there are some of them, or somebody looks."""
 
     def __init__(self, residuals: Residuals | None = None):
-        self._residuals = no_residuals() if residuals is None else residuals
-        self._waiting: list[float] = []
+        # The residuals that wait by their rows' numbers. Both change at once, wherever an interrupt comes.
+        self._known: tuple[Residuals, dict[int, float]] = no_residuals() if residuals is None else residuals, {}
         self._taking = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -42,10 +42,12 @@ class Intervals:
     def residuals(self) -> Residuals:
         """Of all rows so far."""
         with self._taking:
-            if self._waiting:
-                waiting, self._waiting = np.array(self._waiting), []
-                take_residuals(self._residuals, _LEVELS, waiting, _UNSEEN)
-        return self._residuals
+            residuals, waiting = self._known
+            if waiting:
+                residuals = Residuals(*(array.copy() for array in residuals))
+                take_residuals(residuals, _LEVELS, np.array(list(waiting.values())), _UNSEEN)
+                self._known = residuals, {}
+            return residuals
 
     def learn(self, scores: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int) -> None:
         """Take in rows. Requires: scores (n, 1) from before each was learned, in the targets' unit."""
@@ -53,11 +55,11 @@ class Intervals:
         take_residuals(self.residuals, _LEVELS, residuals, _UNSEEN)
 
     def learn_one(self, scores: np.ndarray, target: float, weight: float, start: int) -> None:
-        """`learn` for one row, scores (1, 1)."""
+        """`learn` for one row, scores (1, 1); once, if the same row is given again."""
         if weight > 0.0:
-            self._waiting.append(target - float(scores[0, 0]))
-            if len(self._waiting) == TOGETHER:
+            if len(self._known[1]) >= TOGETHER and start not in self._known[1]:
                 _ = self.residuals
+            self._known[1][start] = target - float(scores[0, 0])
 
     def around(self, scores: np.ndarray, level: float) -> np.ndarray:
         """(n, 2): the ends of an interval for each of the scores (n, 1)."""
@@ -67,7 +69,8 @@ class Intervals:
 
     def coverage(self, level: float) -> float:
         """The share of rows so far whose interval held the target; NaN before the first."""
-        n, missed = int(self.residuals.n), int(self._residuals.missed[place_of_level(level)].sum())
+        known = self.residuals
+        n, missed = int(known.n), int(known.missed[place_of_level(level)].sum())
         return 1.0 - missed / n if n else float("nan")
 
     def copy(self) -> "Intervals":

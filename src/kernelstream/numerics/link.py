@@ -29,6 +29,13 @@ def chances(link: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
+def is_learned(link: np.ndarray) -> bool:
+    """Whether rows can have left it so: within its limits, with a curvature that is positive."""
+    (a, a_a, a_c), (c, _, c_c) = link.tolist()
+    known = all(low <= one <= high for one, (low, high) in zip((a, c), LIMITS, strict=True))
+    return known and 0 < a_a < 1e100 and 0 < c_c < 1e100 and abs(a_c) < math.sqrt(a_a * c_c)
+
+
 @inlined
 def log_share(f):
     return math.log(max((1.0 + f) / 2.0, FLOOR))

@@ -51,7 +51,15 @@ def _limit() -> None:
     for library in _blas():
         if library.num_threads != 1:
             _limited.append((library, library.num_threads))
-            library.set_num_threads(1)
+            _set_threads(library, 1)
+
+
+def _set_threads(library: Any, n: int) -> None:
+    """Whichever thread asks: threadpoolctl listens, from 3.8 on, to the first thread alone until it lets go."""
+    let_go = getattr(library, "clear_controlling_thread", lambda force=False: None)
+    let_go(force=True)
+    library.set_num_threads(n)
+    let_go()
 
 
 def look_for_blas() -> None:
@@ -79,5 +87,4 @@ def one_blas_thread() -> Iterator[None]:
         with _counting:
             _inside -= 1
             while _inside == 0 and _limited:
-                library, threads = _limited.pop()
-                library.set_num_threads(threads)
+                _set_threads(*_limited.pop())

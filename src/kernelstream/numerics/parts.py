@@ -15,8 +15,10 @@ from .expansion import dot
 from .memory import zeros
 from .stack import stack_prior
 
-LMS, HINGE, AVERAGES = (0.3, 1.0), (1.0, 10.0), (0.5, 0.9)
-CLIP = 2.0  # what is said of a class is no farther from 0
+# The last of the hinge learners goes on, in short steps, from the solution of the squared hinge on the first rows.
+LMS, HINGE, AVERAGES = (0.3, 1.0), (1.0, 10.0, 0.02), (0.5, 0.9)
+HEARD = 1.0, 10.0, 1.0  # of the hinge learners the stack hears tanh(score / this)
+CLIP = 1.0  # what is said of a class is no farther from 0
 
 
 class Steps(NamedTuple):
@@ -25,13 +27,14 @@ class Steps(NamedTuple):
     classes: int  # whether targets are -1 and 1
     lms: np.ndarray
     hinge: np.ndarray
+    heard: np.ndarray
     averages: np.ndarray
     inverse: np.ndarray  # of the cells' steps
 
 
 class Parts(NamedTuple):
     lms: np.ndarray  # (2, K, D)
-    hinge: np.ndarray  # (2, K, D)
+    hinge: np.ndarray  # (3, K, D)
     averages: np.ndarray  # (2, K)
     cells: np.ndarray  # (tables, cells, K); or no tables
     A: np.ndarray  # (M, M), the stack's
@@ -78,7 +81,7 @@ def say(steps, n_given, parts, z, codes, e):
 def squash(steps, n_given, part, score):
     """What the stack hears of a part's score: of the hinge learners something between -1 and 1."""
     q = part - n_given - steps.lms.shape[0]
-    return math.tanh(score / steps.hinge[q]) if q >= 0 and q < steps.hinge.shape[0] else score
+    return math.tanh(score / steps.heard[q]) if q >= 0 and q < steps.hinge.shape[0] else score
 
 
 @inlined

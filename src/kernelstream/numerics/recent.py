@@ -66,6 +66,12 @@ def add_waiting(recent: Recent) -> None:
     recent.n_waiting[()] = 0
 
 
+def fade(recent: Recent, share: float) -> None:
+    """The rows in the sums count for a share of what they did, in place."""
+    for sums in (recent.A, recent.b, recent.total):
+        sums *= share
+
+
 def solve(recent: Recent, i: int) -> None:
     """The solution of one rate, in place."""
     recent.weights[i] = solved(recent.A[i], recent.b[i], RIDGE, recent.weights.dtype.type)

@@ -20,7 +20,7 @@ LARGEST = 1e15
 MOST_SINGLE, MOST_DOUBLE = 1e28, 1e140
 MOST = {"float32": MOST_SINGLE, "float64": MOST_DOUBLE}
 
-# From this share of its features on, a sparse row is spread out (see `row_of`).
+# From this share of its features on, a sparse row is written out (see `row_of`).
 DENSE_SHARE = 0.25
 
 
@@ -58,7 +58,7 @@ def dense_row(width: int, dtype: Any) -> DenseRow:
 def row_of(block, t, place, dense):
     """Row t of a block.
 
-    A sparse row with many of its features present is spread out: distances to it are then sums of squared
+    A sparse row with many of its features present is written out: distances to it are then sums of squared
     differences, which lose no digits. Ensures: the choice depends on the row alone, never on the block around it.
     """
     lo = block.indptr[t]
@@ -113,7 +113,7 @@ def _fill(block, rows):
 
 
 def filled(block: Block, width: int) -> Block:
-    """The block as a dense one where `row_of` would spread out all of its rows: rows of a dense block are lifted
+    """The block as a dense one where `row_of` would write out all of its rows: rows of a dense block are lifted
     together. Requires: the width of the model.
     """
     if block.shared or np.diff(block.indptr).min() < DENSE_SHARE * width:
@@ -130,7 +130,7 @@ class Sample(NamedTuple):
 
     variance: float
     n_features: int
-    spread: float = 1.0  # the targets' standard deviation; where they are all equal, their size; 1 where that is 0
+    deviation: float = 1.0  # of the targets; where they are all equal, their size; 1 where that is 0
     blocks: tuple[Block, ...] = ()
 
     def distances(self) -> tuple[float, float]:
@@ -175,8 +175,8 @@ def sample_of(blocks: list[Block], width: int, targets: np.ndarray) -> Sample:
         entries = sum(map(n_rows, blocks)) * int(present.sum())
         mean = float(sums[0]) / max(entries, 1)
     squares = sums[1] + (entries - sums[2]) * mean * mean
-    spread = float(targets.std()) or float(abs(targets[0])) or 1.0
-    return Sample(float(squares) / max(entries, 1), int(present.sum()), spread, tuple(blocks))
+    deviation = float(targets.std()) or float(abs(targets[0])) or 1.0
+    return Sample(float(squares) / max(entries, 1), int(present.sum()), deviation, tuple(blocks))
 
 
 def as_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> Any:

@@ -68,7 +68,7 @@ def solution(sums: Sums, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D); new rows are no longer kept apart."""
     M = np.empty(sums.A.shape, dtype)
     _turn(sums.A, sums.newer, dtype(ridge), M)
-    return _solution(M, sums.A, sums.b, ridge)
+    return _factored(M, sums.A, sums.b, ridge)[1].astype(dtype, copy=False)
 
 
 def for_outputs(sums: Sums, n_outputs: int) -> Sums:
@@ -120,19 +120,29 @@ def _turn(A, newer, ridge, M):
 
 def solved(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) -> np.ndarray:
     """(A + ridge)^-1 b', (K, D). Requires: the lower triangle of A (D, D); b is (K, D)."""
+    return factored(A, b, ridge, dtype)[1].astype(dtype, copy=False)
+
+
+def factored(A: np.ndarray, b: np.ndarray, ridge: float, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """The factor of A + ridge, for `blas.solve_factored`, and the solution for b; in float64 where it takes that."""
     M = np.empty(A.shape, dtype)
     _turn(A, np.empty((0, 0), dtype), dtype(ridge), M)
-    return _solution(M, A, b, ridge)
+    return _factored(M, A, b, ridge)
 
 
-def _solution(M: np.ndarray, A: np.ndarray, b: np.ndarray, ridge: float) -> np.ndarray:
-    """(A + ridge)^-1 b'; M is A + ridge, its upper triangle, in the precision that is tried first."""
+def _factored(M: np.ndarray, A: np.ndarray, b: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """M is A + ridge, its upper triangle, in the precision that is tried first; it becomes the factor."""
     W = np.array(b, M.dtype, order="C")
     if solve_positive(M, W):
-        return W
+        return M, W
     if M.dtype == np.float32:
-        return solved(A, b, ridge).astype(np.float32)
-    return solved(A, b, 10.0 * ridge)
+        return factored(A, b, ridge)
+    if not (0.0 < ridge < np.inf and np.isfinite(np.tril(A)).all()):
+        raise FloatingPointError(
+            f"Least squares with a ridge of {ridge:g} has no solution: what its rows add up to is not finite. Scale "
+            "features and targets."
+        )
+    return factored(A, b, 10.0 * ridge)
 
 
 def least_squares(

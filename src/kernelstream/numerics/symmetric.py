@@ -1,11 +1,10 @@
-"""A symmetric matrix that follows a dictionary beside its factor: product, sum with v v', a point more, a point less.
+"""A symmetric matrix that follows a dictionary beside its factor: product, sum with v v', a point more.
 
 Its rows lie in memory as vector instructions want them, so both halves of it are kept.
 """
 
 from .compile import compiled, reduction
 from .expansion import dot
-from .lists import close_gap
 
 
 @reduction
@@ -38,31 +37,19 @@ def add_square(M, n, multiplier, share, v):
 
 
 @compiled
+def add_to_diagonal(M, n, multiplier, share):
+    """M = multiplier * M + share, of the first n."""
+    for i in range(n):
+        row = M[i, :n]
+        for j in range(n):
+            row[j] *= multiplier
+        row[i] += share
+
+
+@compiled
 def append_zeros(M, n, corner):
     """A row and a column more, of zeros but for the corner."""
     for j in range(n):
         M[n, j] = 0.0
         M[j, n] = 0.0
     M[n, n] = corner
-
-
-@compiled
-def take_projected(M, n, i, column):
-    """M = P M P' without row and column i, P = 1 - column e_i' / column_i: what M becomes when k(point_i, .) is
-    replaced by its projection on the others. column: of the inverse Gram matrix.
-    """
-    c = column[i]
-    own = M[i, i] / (c * c)
-    for j in range(n):
-        if j != i:
-            mine = column[j] * own - M[j, i] / c
-            theirs = column[j] / c
-            row, left = M[j, :n], M[i, :n]
-            for r in range(n):
-                row[r] += mine * column[r] - theirs * left[r]
-    for j in range(n):
-        close_gap(M[j], i, n)
-    for j in range(i, n - 1):
-        row, below = M[j, : n - 1], M[j + 1, : n - 1]
-        for r in range(n - 1):
-            row[r] = below[r]

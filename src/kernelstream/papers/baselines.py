@@ -50,16 +50,17 @@ def fit_baseline(name: str, parameters: dict[str, Any], X: Any, y: Any, task: Ta
     if task.name == REGRESSION and name != "svc":
         raise ValueError(f"{name} classifies only; for a regression take svc or rbfsampler-sgd")
     fit, defaults = BASELINES[name]
-    return fit(_settled(name, defaults, parameters), X, np.asarray(y), task, seed)
+    return fit(_completed(name, defaults, parameters), X, np.asarray(y), task, seed)
 
 
 def run_rbfsampler_sgd(parameters: dict[str, Any], X: Any, y: Any, task: Task, seed: int) -> tuple[float, float]:
-    """The mistake rate, or the mean squared error, of rows that are predicted before they are learned, and the seconds.
+    """The mistake rate, or the mean squared error, of rows that are predicted before they are learned, and the seconds
+    (the processor's).
 
     A chunk is predicted, then learned. What the first chunk is told before anything was learned is the first class,
     or 0.
     """
-    settings = _settled("rbfsampler-sgd", RBFSAMPLER_SGD, parameters)
+    settings = _completed("rbfsampler-sgd", RBFSAMPLER_SGD, parameters)
     y = np.asarray(y)
     regression = task.name == REGRESSION
     rates = {"learning_rate": "constant", "eta0": settings["learning_rate"], "alpha": settings["regularization"]}
@@ -71,17 +72,17 @@ def run_rbfsampler_sgd(parameters: dict[str, Any], X: Any, y: Any, task: Task, s
         loss = "hinge" if settings["loss"] == "hinge" else "log_loss"
         model, first = SGDClassifier(loss=loss, random_state=seed, **rates), {"classes": np.unique(y)}
     total = 0.0
-    began = time.perf_counter()
+    began = time.process_time()
     for start in range(0, len(y), CHUNK_ROWS):
         chunk = slice(start, start + CHUNK_ROWS)
         Z = sampler.transform(X[chunk])
         shown = model.predict(Z) if start else np.full(len(Z), 0.0 if regression else first["classes"][0])
         total += float(((shown - y[chunk]) ** 2).sum() if regression else (shown != y[chunk]).sum())
         model.partial_fit(Z, y[chunk], **first)
-    return total / len(y), time.perf_counter() - began
+    return total / len(y), time.process_time() - began
 
 
-def _settled(name: str, defaults: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+def _completed(name: str, defaults: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
     """The defaults with the parameters in their places; a default of None must be given."""
     for given in parameters:
         if given not in defaults:

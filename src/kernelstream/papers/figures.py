@@ -12,7 +12,7 @@ from ..extras import needing
 from ..learner import Learner
 from ..report.inspection import write_surface
 from ..report.plots import LIGHT, line_style, linear_rows, log_axis, styled, write_png
-from ..report.scatter import label_points, settle
+from ..report.scatter import label_points, lay_out
 from .items import Item
 from .results import Cell, Result
 
@@ -125,7 +125,7 @@ def _scatter(item: Item, result: Result) -> Figure:
         panel.margins(0.2)
         panel.set_xlabel("learning time (s)")
         panel.set_ylabel(_unit(item))
-    settle(figure)
+    lay_out(figure)
     for panel, cells in zip(panels, data.values(), strict=False):
         points = [(cell.mean_seconds, cell.mean) for cell in cells]
         label_points(panel, [cell.learner for cell in cells], points, np.full(len(cells), _AREA), LIGHT)

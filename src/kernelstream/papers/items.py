@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
 KINDS = ("table", "convergence", "sweep", "scatter", "surface")
-PROTOCOLS = ("prequential", "holdout")
+HOLDOUT = "holdout"
+PROTOCOLS = ("prequential", HOLDOUT)
 ALL = "all"
 
 _HEAD = {
     "title", "kind", "protocol", "metric", "risk", "percent", "runs", "settings", "learners", "data", "published",
-    "explained", "seen", "stands_in", "budget_of_time", "like", "only_data", "only_learners", "y", "parameter",
+    "explained", "tried", "seen", "stands_in", "budget_of_time", "like", "only_data", "only_learners", "y", "parameter",
     "values", "label",
     "scale_of", "checkpoints", "averaged",
 }  # fmt: skip
-_OF_ITS_CELLS = ("published", "explained", "seen", "stands_in")
+_OF_ITS_CELLS = ("published", "explained", "tried", "seen", "stands_in")
 
 
 class ItemError(ValueError):
@@ -32,6 +33,7 @@ class Published(NamedTuple):
     seconds: float | None = None
     size: float | None = None
     risk: float | None = None
+    test_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Item:
     data: tuple[DataSet, ...] = ()
     published: dict[tuple[str, str], Published] = field(default_factory=dict)
     explained: dict[tuple[str, str], str] = field(default_factory=dict)
+    tried: dict[tuple[str, str], str] = field(default_factory=dict)  # of cells for which no reason was found
     seen: dict[tuple[str, str], str] = field(default_factory=dict)  # what was chosen after a cell had been seen
     stands_in: str = ""  # the table of another paper that has some of these cells, and counts them
     budget_of_time: str = ""
@@ -197,6 +200,7 @@ def _item(paper: str, name: str, raw: dict[str, Any], file: Path) -> Item:
         data=tuple(data),
         published=published,
         explained=dict(_cells(raw, "explained", labels, file)),
+        tried=dict(_cells(raw, "tried", labels, file)),
         seen=dict(_cells(raw, "seen", labels, file)),
         stands_in=raw.get("stands_in", ""),
         y=tuple(raw.get("y", ("metric", "seconds"))),

@@ -12,7 +12,7 @@ from ..engine import disk
 from . import items
 from .claims import check_claim
 from .figures import write_figure, write_surfaces
-from .items import Item, Published
+from .items import HOLDOUT, Item, Published
 from .results import (
     AGREES,
     BETTER,
@@ -37,8 +37,10 @@ _TITLES = {
     "polk": "Parsimonious Online Learning with Kernels (Koppel et al. 2019)",
     "avm": "Approximation Vector Machines (Le et al. 2017)",
     "kafbox": "The Kernel Adaptive Filtering Toolbox (Van Vaerenbergh and Santamaria 2013)",
+    "programs": "Other programs, run on the same rows",
 }
 _MARKS = {AGREES: "yes", BETTER: "better", DIFFERS: "**no**", NO_DATA: "", NOT_RUN: "", UNPUBLISHED: ""}
+NO_REASON = "no reason was found"
 SEEN = "†"  # at a cell whose settings were chosen after it had been seen
 
 
@@ -99,6 +101,13 @@ def _summary(results: Sequence[tuple[Item, Result]]) -> list[str]:
     judged = sum(totals[word] for word in JUDGED)
     share = f"{100 * totals[AGREES] / judged:.1f} %" if judged else "none"
     hours = sum(result.seconds for _, result in results) / 3600
+    without = [
+        f"{item.path} {cell.data} / {cell.learner} ({verdict(item, cell)})"
+        for item, result in results
+        for cell in (result.cells if item.kind == "table" else [])
+        if verdict(item, cell) in (BETTER, DIFFERS) and not stands_elsewhere(item, cell) and not _explained(item, cell)
+    ]
+    unknown = f"; for {', '.join(without)} {NO_REASON}" if without else ""
     return [
         f"Written by `kernelstream reproduce` {__version__}. Of {judged} published cells that were run "
         f"**{totals[AGREES]} agree ({share})**: ours lies within three combined standard deviations, or within 5 %, of "
@@ -107,12 +116,18 @@ def _summary(results: Sequence[tuple[Item, Result]]) -> list[str]:
         f"marks cells for which something was chosen after they had been seen: {seen[AGREES]} of those that agree, "
         f"{seen[BETTER]} of the better, {seen[DIFFERS]} of the worse. A cell that stands in two papers counts once.",
         "",
+        "Each cell that does not agree says below its table which settings give the printed number, or which "
+        f"difference is known{unknown}.",
+        "",
         f"{totals[NO_DATA]} published cells have no data here (`kernelstream datasets add` takes in files of yours), "
         f"{totals[NOT_RUN]} are of methods that were not run; {totals[UNPUBLISHED]} cells of the tables have no "
         f"published number. All of it took {hours:.2g} hours.",
         "",
-        "A cell reads: ours (published). Times are seconds of learning, ours beside the published ones, which are of "
-        "other machines and mostly of Matlab or C++ code.",
+        "A cell reads: ours (published). Seconds are of learning, the mean of the runs, test seconds of predicting all "
+        "test rows, their median: ours the "
+        "processor's own, which other work on the machine moves little, beside the published ones, which are of other "
+        "machines and mostly of Matlab or C++ code. No verdict looks at them. Batch methods learn once, from the first "
+        "order.",
     ]
 
 
@@ -147,6 +162,8 @@ def markdown(item: Item, result: Result, *, level: int = 1) -> str:
             "",
             f"{' and '.join(last)}: after the last row, kept from an earlier run; the paper averages its end.",
         ]
+    if item.kind == "table" and (kept := sum(bool(cell.kept) for cell in result.cells)):
+        lines += ["", f"{kept} cells are kept from an earlier run, which timed learning by the clock on the wall."]
     unit = f"{item.metric.replace('_', ' ')}{', %' if item.percent else ''}"
     absent: dict[str, str] = {}
     for data in item.data:
@@ -160,35 +177,42 @@ def markdown(item: Item, result: Result, *, level: int = 1) -> str:
 
 
 def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]:
-    last, rule = (f" {item.risk.replace('_', ' ')} |", " ---: |") if item.risk else ("", "")
-    lines = [f"| {data} | {unit} | agrees | seconds | size |{last}", f"| --- | --- | --- | ---: | ---: |{rule}"]
+    columns = ["seconds", *(["test seconds"] if item.protocol == HOLDOUT else []), "size"]
+    columns += [item.risk.replace("_", " ")] if item.risk else []
+    lines = [f"| {' | '.join([data, unit, 'agrees', *columns])} |", f"| --- | --- | --- |{' ---: |' * len(columns)}"]
     notes, chosen = [], []
     for cell in cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
-        if cell.absent is not None:
-            printed = _in_brackets(number_with_deviation(published))
-            lines.append(f"| {cell.learner} | {cell.absent} {printed} | | | |{_risk(item, cell, published)}")
-            continue
         word = verdict(item, cell)
-        value = (
-            f"{number_with_deviation(Published(cell.mean, cell.sd))} {_in_brackets(number_with_deviation(published))}"
-        )
-        seconds = f"{cell.mean_seconds:.3g} {_in_brackets(_number(published.seconds))}"
-        size = f"{cell.size:,.0f} {_in_brackets(_number(published.size))}" if cell.size else ""
+        mine = cell.absent or number_with_deviation(ours(cell))
         mark = shown_verdict(item, cell, _MARKS[word])
-        lines.append(f"| {cell.learner} | {value} | {mark} | {seconds} | {size} |{_risk(item, cell, published)}")
+        numbers = [_beside(_measured(cell.mean_seconds), published.seconds)]
+        if item.protocol == HOLDOUT:
+            numbers.append(_beside(_measured(cell.median_test_seconds), published.test_seconds))
+        numbers.append(_beside(f"{cell.size:,.0f}" if cell.size else "", published.size))
+        if item.risk:
+            numbers.append(_beside(_measured(cell.mean_risk), published.risk))
+        value = f"{mine} {_in_brackets(number_with_deviation(published))}".strip()
+        lines.append(f"| {' | '.join([cell.learner, value, mark, *numbers])} |")
         if word in (BETTER, DIFFERS):
-            notes.append((cell.learner, f"{word}: {_explained(item, cell)}"))
+            notes.append((cell.learner, f"{word}: {_reason(item, cell)}"))
         if mark.endswith(SEEN):
             chosen.append((cell.learner, item.seen[cell.data, cell.learner]))
     return [*lines, *_gathered(notes), *_gathered(chosen, f"{SEEN} ")]
 
 
-def _explained(item: Item, cell: Cell) -> str:
+def _explained(item: Item, cell: Cell) -> str | None:
     """Why a cell does not agree, as its table says, or the one that has the same cell."""
     tables = [item, *([items.find(item.stands_in)] if item.stands_in else [])]
-    found = (table.explained.get((cell.data, cell.learner)) for table in tables)
-    return next((reason for reason in found if reason), "not explained so far")
+    return next(
+        (table.explained[key] for table in tables if (key := (cell.data, cell.learner)) in table.explained), None
+    )
+
+
+def _reason(item: Item, cell: Cell) -> str:
+    """The same, or what was tried in vain."""
+    tried = item.tried.get((cell.data, cell.learner))
+    return _explained(item, cell) or (f"{NO_REASON}: {tried}" if tried else NO_REASON)
 
 
 def _gathered(notes: Sequence[tuple[str, str]], mark: str = "") -> list[str]:
@@ -204,10 +228,9 @@ def shown_verdict(item: Item, cell: Cell, word: str) -> str:
     return f"{word} {SEEN}" if word and (cell.data, cell.learner) in item.seen else word
 
 
-def _risk(item: Item, cell: Cell, published: Published) -> str:
-    """A table's last column, where it has one."""
-    ours = f"{cell.mean_risk:.3g} " if math.isfinite(cell.mean_risk) else ""
-    return f" {ours}{_in_brackets(_number(published.risk))} |" if item.risk else ""
+def ours(cell: Cell) -> Published:
+    """The mean of a cell's runs and, of several, its deviation."""
+    return Published(cell.mean, None if len(cell.values) == 1 else cell.sd)
 
 
 def number_with_deviation(cell: Published) -> str:
@@ -219,8 +242,12 @@ def number_with_deviation(cell: Published) -> str:
     return text if cell.sd is None or not math.isfinite(cell.sd) else f"{text} ± {cell.sd:.{digits}f}"
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
+def _measured(value: float) -> str:
+    return f"{value:.3g}" if math.isfinite(value) else ""
+
+
+def _beside(ours: str, printed: float | None) -> str:
+    return f"{ours} {_in_brackets('' if printed is None else f'{printed:g}')}".strip()
 
 
 def _in_brackets(text: str) -> str:
@@ -232,14 +259,15 @@ def comma_separated(item: Item, result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = (
-        "data,learner,value,sd,seconds,size,risk,published,published_sd,published_seconds,published_size,"
-        "published_risk,verdict,seen,settings"
+        "data,learner,runs,value,sd,seconds,size,risk,test_seconds,published,published_sd,published_seconds,"
+        "published_size,published_risk,published_test_seconds,verdict,seen,settings"
     )
     writer.writerow([*names.split(","), item.label or "parameter"])
     for cell in result.cells:
         published = item.published.get((cell.data, cell.learner), Published(None))
-        mine: list[Any] = [cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.ran else [""] * 4
-        mine.append(cell.mean_risk if math.isfinite(cell.mean_risk) else "")
+        n = len(cell.values) or result.runs
+        mine: list[Any] = [n, cell.mean, cell.sd, cell.mean_seconds, cell.size] if cell.ran else [""] * 5
+        mine += [mean if math.isfinite(mean) else "" for mean in (cell.mean_risk, cell.median_test_seconds)]
         printed = ["" if number is None else number for number in published]
         swept = "" if cell.swept is None else cell.swept
         seen = item.seen.get((cell.data, cell.learner), "")

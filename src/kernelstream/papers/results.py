@@ -32,6 +32,7 @@ class Cell:
     learner: str
     values: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    test_seconds: list[float] = field(default_factory=list)  # of predicting, where there are test rows
     size: float = 0.0
     risks: list[float] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
@@ -62,6 +63,11 @@ class Cell:
     def mean_seconds(self) -> float:
         return self._mean("seconds", self.seconds)
 
+    @property
+    def median_test_seconds(self) -> float:
+        """The median: a process's first prediction loads what the others find."""
+        return float(np.median(self.test_seconds)) if self.test_seconds else math.nan
+
     def _mean(self, name: str, values: list[float]) -> float:
         return float(np.mean(values)) if values else self.kept.get(name, math.nan)
 
@@ -82,7 +88,7 @@ class Result:
         """Write JSON, a line a cell; a run that diverged has no value in it."""
         written = asdict(self)
         for cell in written["cells"]:
-            for name in ("values", "seconds", "risks"):
+            for name in ("values", "seconds", "test_seconds", "risks"):
                 cell[name] = [number if math.isfinite(number) else None for number in cell[name]]
             cell["kept"] = {name: number for name, number in cell["kept"].items() if math.isfinite(number)}
         lines = ",\n".join(json.dumps(cell, allow_nan=False) for cell in written.pop("cells"))
@@ -93,8 +99,10 @@ class Result:
     def load(cls, path: Path) -> "Result":
         raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         for cell in raw["cells"]:
-            for name, otherwise in (("values", math.inf), ("seconds", math.nan), ("risks", math.inf)):
-                cell[name] = [otherwise if number is None else number for number in cell[name]]
+            for name in ("values", "risks"):
+                cell[name] = [math.inf if number is None else number for number in cell[name]]
+            for name in ("seconds", "test_seconds"):
+                cell[name] = [math.nan if number is None else number for number in cell.get(name, [])]
         cells = [Cell(**cell) for cell in raw.pop("cells")]
         return cls(**raw, cells=cells)
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ..algorithms import ALGORITHMS
 from ..engine import Algorithm
 from ..evaluate.experiments import Repetition, holdout, repeated
-from ..evaluate.run import Checkpoint, Trace
+from ..evaluate.models import as_model
+from ..evaluate.run import Checkpoint, Run, Trace, follow
 from ..evaluate.settings import spec_from
 from ..learner import Learner
 from ..metrics import METRICS, Metric
@@ -35,7 +36,9 @@ _done: dict[str, list[Trace]] = {}
 
 @dataclass(frozen=True)
 class _Trial(Repetition):
-    """A run of a cell. What diverges is infinitely bad and says so, instead of ending everything."""
+    """A run of a cell, timed by the processor's clock. What diverges is infinitely bad and says so, instead of ending
+    everything.
+    """
 
     test: ArraySource | None = None
     passes: int = 1
@@ -43,11 +46,11 @@ class _Trial(Repetition):
 
     def run(self, seed: int, order: NDArray[np.int64] | None = None) -> Trace:
         try:
+            learner, rows = self.learner(seed), self.rows(seed, order)
+            timed: dict[str, Any] = {"metrics": self.metrics, "clock": time.process_time}
             if self.test is None:
-                return super().run(seed, order)
-            options: dict[str, Any] = {"passes": self.passes, "checkpoints": self.checkpoints}
-            rows = self.rows(seed, order)
-            return holdout(self.learner(seed), rows, self.test, metrics=self.metrics, **options)
+                return follow([Run(as_model(learner), rows, **timed)], rows)[0]
+            return holdout(learner, rows, self.test, passes=self.passes, checkpoints=self.checkpoints, **timed)
         except FloatingPointError:
             names = [metric.name for metric in self.metrics or [METRICS[_MISTAKES]()]]
             last = Checkpoint(0, dict.fromkeys(names, math.inf), {}, math.nan, 0.0, 0, 0)
@@ -164,6 +167,7 @@ def _own_cell(item: Item, entrant: Entrant, data: DataSet, traces: Sequence[Trac
         entrant.label,
         values=values,
         seconds=[trace.last.seconds for trace in traces],
+        test_seconds=[trace.predicting_seconds for trace in traces] if data.test is not None else [],
         size=float(np.mean([trace.last.size for trace in traces])),
         risks=[mean_of(item.risk, trace) for trace in traces] if item.risk else [],
         settings=[f"{name}={setting}" for name, setting in parameters.items()],
@@ -201,30 +205,34 @@ def _baseline_cells(
             tasks += [(entrant, settings, seed, order) for seed, order in enumerate(given if chunked else given[:1])]
     workers = Parallel(n_jobs=os.cpu_count() or 1 if jobs is None else jobs)
     results = workers(delayed(_baseline_run)(entrant, settings, rows, *run) for entrant, settings, *run in tasks)
-    for (entrant, *_), (error, seconds, size) in zip(tasks, results, strict=True):
+    for (entrant, *_), (error, seconds, test_seconds, size) in zip(tasks, results, strict=True):
         cell = cells[entrant.label]
         cell.values.append(_shown(item, error))
         cell.seconds.append(seconds)
+        cell.test_seconds += test_seconds
         cell.size = size
     return cells
 
 
 def _baseline_run(
     entrant: Entrant, settings: Sequence[str], rows: Rows, seed: int, order: np.ndarray
-) -> tuple[float, float, float]:
-    """The error, seconds of learning, and size."""
+) -> tuple[float, float, list[float], float]:
+    """The error, the processor's seconds of learning, those of predicting where there are test rows, and the size."""
     from .baselines import fit_baseline, run_rbfsampler_sgd
 
     assert entrant.baseline is not None
     parameters = dict(_parameter(setting) for setting in settings)
     if entrant.baseline == CHUNKED:
         error, seconds = run_rbfsampler_sgd(parameters, rows.X[order], rows.y[order], rows.task, seed)
-        return error, seconds, float(parameters.get("n_components", 0))
+        return error, seconds, [], float(parameters.get("n_components", 0))
     assert rows.test is not None
-    start = time.perf_counter()
+    start = time.process_time()
     fitted = fit_baseline(entrant.baseline, parameters, rows.X[order], rows.y[order], rows.task, seed)
-    seconds = time.perf_counter() - start
-    return float(np.mean(fitted.predict(rows.test[0]) != rows.test[1])), seconds, float(fitted.size)
+    learned = time.process_time()
+    shown = fitted.predict(rows.test[0])
+    predicted = time.process_time()
+    error = float(np.mean(shown != rows.test[1]))
+    return error, learned - start, [predicted - learned], float(fitted.size)
 
 
 def _parameter(setting: str) -> tuple[str, Any]:

@@ -29,7 +29,7 @@ class Model:
         self.size = SIZES[spec.size]
         self.D, self.X, self.targets, self.U = self.size.used[0][1], [], [], None
         self.center, self.unit, self.solve_at, self.build_at = 0.0, 1.0, math.inf, math.inf
-        M = 1 + 2 + 2 + 2 + 2 + 1 + 1
+        M = 1 + 2 + 2 + 3 + 2 + 1 + 1
         self.rest, self.boxes = [], None
         self.SA, self.Sb, self.averages = 10.0 * np.eye(M), 10.0 * np.eye(M)[0], np.zeros((2, K))
         self.kinds, self.start, self.watched = None, None, {}
@@ -61,13 +61,13 @@ class Model:
     def say(self, z, plain):
         ridges = np.vstack([self.W @ z, self.R @ plain])
         if not self.regression:
-            ridges = np.clip(ridges, -2.0, 2.0)
-        hinge = self.H @ z if not self.regression else np.zeros((2, self.K))
+            ridges = np.clip(ridges, -1.0, 1.0)
+        hinge = self.H @ z if not self.regression else np.zeros((3, self.K))
         return np.vstack([ridges, self.V @ z, hinge, self.averages, np.zeros((2, self.K))])
 
     def heard(self, e):
         e = e.copy()
-        e[5], e[6] = np.tanh(e[5] / 1.0), np.tanh(e[6] / 10.0)
+        e[5], e[6], e[7] = np.tanh(e[5] / 1.0), np.tanh(e[6] / 10.0), np.tanh(e[7] / 1.0)
         return e
 
     def learn(self, x, target):
@@ -125,7 +125,7 @@ class Model:
 
     def learn_fast(self, z, y, e):
         if not self.regression:
-            for q, step in enumerate((1.0, 10.0)):
+            for q, step in enumerate((1.0, 10.0, 0.02)):
                 f = e[5 + q]
                 if self.K == 1:
                     self.H[q, 0] += step * y[0] * z * (y[0] * f[0] < 1)
@@ -203,11 +203,16 @@ class Model:
         self.plains, self.ages, self.R = fourier(V, self.P), [np.zeros(0)] * 2, np.zeros((2, self.K, L))
         for first in range(0, t, 512):
             self.fade(min(512, t - first))
-        self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((2, self.K, self.D))
+        self.V, self.H = np.zeros((2, self.K, self.D)), np.zeros((3, self.K, self.D))
         self.averages = np.zeros((2, self.K))
-        for z, plain, y in zip(self.Z[-256:], self.plains[-256:], self.Y[-256:], strict=True):
-            self.learn_fast(z, y, self.say(z, plain))
-            self.learn_averages(y)
+        margins = not self.regression and N >= 256
+        for i in range(max(0, t - 256), t):
+            if margins and i == N:
+                self.H[2] = squared_hinge(self.Z[:N], self.Y[:N], self.ridge)
+            self.learn_fast(self.Z[i], self.Y[i], self.say(self.Z[i], self.plains[i]))
+            self.learn_averages(self.Y[i])
+        if margins and t == N:
+            self.H[2] = squared_hinge(self.Z, self.Y, self.ridge)
         self.solve_recent(0)
         self.solve_recent(1)
         if N >= 64:
@@ -269,6 +274,43 @@ class Model:
 
     def lift(self, V):
         return fourier(V, self.U)
+
+
+def squared_hinge(Z, Y, ridge):
+    """Least squares whose targets lie beyond the margin where f does, with momentum, until a step gains little."""
+    A, before, momentum = Z.T @ Z + ridge * np.eye(Z.shape[1]), math.inf, 1.0
+    W = V = np.linalg.solve(A, Z.T @ Y).T
+    for _ in range(48):
+        F = Z @ V.T
+        left = np.sum(np.maximum(1 - Y * F, 0) ** 2) + ridge * np.sum(V**2)
+        if left > 0.998 * before:
+            break
+        new = np.linalg.solve(A, Z.T @ (Y * np.maximum(1, Y * F))).T
+        later = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        V, W, momentum, before = new + (momentum - 1) / later * (new - W), new, later, left
+    return W
+
+
+def shifts(losses):
+    """After which rows another model is tried, as long as none takes over: pieces of 128 rows are of another stream."""
+    found, pieces, m, s, lowest = [], 0, 0.0, 0.0, None
+    for t in range(8192 + 256 + 128, len(losses) + 1, 128):
+        piece = np.array(losses[t - 128 : t])
+        spread, own = max(math.sqrt(s), 0.03 * m), piece.std() / math.sqrt(128)
+        sudden = pieces >= 8 and piece.mean() > m + 5 * max(spread, own)
+        slow = lowest is not None and m > max(1.3 * lowest, lowest + 5 * math.sqrt(s / 63))
+        if sudden or slow:
+            pieces, lowest = 0, None
+            if not found or t > found[-1] + 1280:
+                found.append(t)
+            continue
+        off = piece.mean() - m if pieces < 8 else min(piece.mean() - m, 5 * spread)
+        pieces += 1
+        r = max(1 / pieces, 1 / 32)
+        m, s = m + r * off, (1 - r) * (s + r * off**2)
+        if pieces >= 32:
+            lowest = m if lowest is None else min(lowest, m)
+    return found
 
 
 def tamed(X, heavy):

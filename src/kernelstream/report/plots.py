@@ -70,7 +70,7 @@ _NUMBERS = FuncFormatter(lambda value, _: words.count(value) if value >= 1000 el
 PROMINENT = 7
 # The range of a metric's axis is that of the curves after this share of a logarithmic or linear x axis: what comes
 # before is chance.
-_SETTLED_LOG, _SETTLED_LINEAR = 0.03, 0.1
+_CHANCE_LOG, _CHANCE_LINEAR = 0.03, 0.1
 # A metric whose final values differ by this factor gets a logarithmic axis.
 _WIDE_RANGE = 6.0
 
@@ -331,7 +331,7 @@ def _draw_drifts(panel: Any, run: Run, colour: str) -> None:
 def _metric_axis(panel: Any, group: Sequence[Run], curves: Sequence[Curve]) -> bool:
     """Scale and range of a metric's axis: what happened by chance in the first rows is cut off."""
     name = group[0].trace.headline
-    share = _SETTLED_LOG if panel.get_xscale() == "log" else _SETTLED_LINEAR
+    share = _CHANCE_LOG if panel.get_xscale() == "log" else _CHANCE_LINEAR
     ends = [curve.y[curve.x >= share * curve.x[-1]] for curve in curves if len(curve.x) > 0]
     shown = np.concatenate([*ends, [run.headline.mean for run in group]])
     shown = shown[np.isfinite(shown)]

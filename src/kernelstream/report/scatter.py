@@ -59,7 +59,7 @@ def _areas(sizes: np.ndarray) -> np.ndarray:
     return _SMALLEST + (_LARGEST - _SMALLEST) * share
 
 
-def settle(figure: Figure) -> None:
+def lay_out(figure: Figure) -> None:
     """Lay the figure out for good."""
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()

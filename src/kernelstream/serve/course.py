@@ -14,6 +14,7 @@ WINDOW = 500  # newest rows
 _POINTS = 240  # of the curve; beyond, every second one is left out
 _MARKS = 100
 _EVERY = 32  # rows; ADWIN looks for a change as often
+_MOST, _FAR = 2**53, 1e150  # rows; an error beyond is taken for this one, so that sums of squares are finite
 _NOT_YET = object()
 
 
@@ -27,7 +28,8 @@ class Course:
         self.newest: deque[float] = deque(maxlen=WINDOW)
         self.points: list[list[float]] = []  # rows, error of all, error of the newest
         self.stride = 1
-        self.marks: list[int] = []  # rows at which the error had risen
+        self.marks: list[int] = []  # the newest rows at which the error had risen
+        self.risen = 0  # how often it had
         self._detector: Any = _NOT_YET
         self._watched, self._before = 0, 0.0  # rows that the detector saw, and their error before its last look
 
@@ -38,7 +40,9 @@ class Course:
     def errors(self, labels: Any, shown: Any) -> np.ndarray:
         """The error of each row."""
         labels, shown = np.asarray(labels), np.asarray(shown)
-        return np.square(labels.astype(np.float64) - shown) if self.squared else (labels != shown).astype(np.float64)
+        if not self.squared:
+            return (labels != shown).astype(np.float64)
+        return np.square(np.clip(labels.astype(np.float64) - shown, -_FAR, _FAR))
 
     def take(self, errors: np.ndarray) -> None:
         """Take in the errors of the next rows."""
@@ -71,6 +75,7 @@ class Course:
             detector.update(error)
             if detector.drift_detected and detector.estimation > self._before:  # errors that fall are learning
                 self.marks = [*self.marks, start + t][-_MARKS:]
+                self.risen += 1
 
     @property
     def of_all(self) -> float:
@@ -85,7 +90,7 @@ class Course:
 
     def state(self) -> dict[str, Any]:
         """A JSON value from which `restored` goes on."""
-        names = ("n", "total", "points", "stride", "marks", "squared")
+        names = ("n", "total", "points", "stride", "marks", "risen", "squared")
         return {name: getattr(self, name) for name in names} | {"newest": list(self.newest)}
 
 
@@ -93,13 +98,30 @@ def restored(state: dict[str, Any]) -> Course:
     """The course that `state` described; ValueError for what it cannot have been."""
     try:
         course = Course(squared=bool(state["squared"]))
-        course.n, course.total, course.stride = int(state["n"]), float(state["total"]), max(1, int(state["stride"]))
-        course.newest.extend(float(error) for error in state["newest"][-WINDOW:])
-        course.points = [[float(x) for x in point[:3]] for point in state["points"][-2 * _POINTS :]]
-        course.marks = [int(mark) for mark in state["marks"][-_MARKS:]]
-    except (KeyError, TypeError, IndexError) as error:
+        course.n, course.total = whole(state["n"]), _error(state["total"])
+        course.stride = max(1, whole(state["stride"]))
+        course.newest.extend(_error(error) for error in state["newest"][-WINDOW:])
+        course.points = [
+            [whole(n), _error(total), _error(newest)] for n, total, newest in state["points"][-2 * _POINTS :]
+        ]
+        course.marks = [whole(mark) for mark in state["marks"][-_MARKS:]]
+        course.risen = max(len(course.marks), whole(state.get("risen", 0)))  # older files do not say
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError) as error:
         raise ValueError(f"its course cannot be read ({error!r})") from None
     return course
+
+
+def whole(value: Any) -> int:
+    """A count of a file; ValueError for what is none."""
+    if not 0 <= int(value) <= _MOST:
+        raise ValueError(f"{value!r:.40} is not between 0 and {_MOST}")
+    return int(value)
+
+
+def _error(value: Any) -> float:
+    if not float(value) >= 0.0:
+        raise ValueError(f"{value!r:.40} is less than 0, or no number")
+    return min(float(value), _FAR**2)
 
 
 def detector() -> Any:

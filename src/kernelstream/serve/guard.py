@@ -1,7 +1,8 @@
-"""Guard: what stands before every request: how many at a time, how large, how slow; foreign pages; the log's line.
+"""Guard: what stands before every request: how many at a time, from whom, how large, how slow; foreign pages; the log's
+line.
 
-It is plain ASGI, around the application. What a client sends is read here, whole, so that nothing behind it waits for a
-slow one; what a client does not take in time ends its connection.
+It is plain ASGI, around the application. Who asks is looked at before anything of a body is read. Then the body is read
+here, whole, so that nothing behind it waits for a slow client; what a client does not take in time ends its connection.
 """
 
 import asyncio
@@ -11,9 +12,10 @@ from typing import Any
 
 from .operations import Asked, Operations
 from .records import Refusal
-from .settings import Settings
+from .service import Service
 from .state import Answer, refused
 from .telemetry import Telemetry
+from .tokens import needed
 
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -26,26 +28,25 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _WAIT, _CLOSE = (b"retry-after", b"1"), (b"connection", b"close")
-# With 408 and 413 what was not read of a request is not for the next one.
 _FURTHER = {
     401: [(b"www-authenticate", b"Bearer")],
-    408: [_CLOSE],
-    413: [_CLOSE],
     429: [_WAIT],
     503: [_WAIT],
     507: [_WAIT],
 }
 _SMALL = 65_536  # bytes of an answer that nobody need wait for
+_LOOKED_AT = (b"host", b"origin", b"sec-fetch-site", b"authorization")
 _SAFE = ("same-origin", "same-site", "none")
 
 
 class Guard:
     """The application behind limits."""
 
-    def __init__(self, app: Any, operations: Operations, settings: Settings, telemetry: Telemetry):
+    def __init__(self, app: Any, operations: Operations, service: Service, telemetry: Telemetry):
         """operations: those that are asked here, not by the application."""
-        self._app, self._operations, self._settings, self._telemetry = app, operations, settings, telemetry
-        self._active = 0
+        self._app, self._operations, self._service, self._telemetry = app, operations, service, telemetry
+        self._settings = service.settings
+        self._active, self._held = 0, 0  # requests, bytes of their bodies
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -53,6 +54,9 @@ class Guard:
             return
         began, told = self._telemetry.begin(), {"method": scope["method"], "path": scope["path"], "status": 500}
         scope["told"] = told  # what the application adds to the line
+        asked, body = self._operations.find(scope), _Body(scope)
+        if asked is not None:
+            told |= {"operation": asked[0], "model": asked[1][:80]}
         self._active += 1
 
         async def sending(message: Any) -> None:
@@ -69,39 +73,38 @@ class Guard:
 
         try:
             self._check(scope)
-            body = await self._received(scope, receive)
-            asked = self._operations.find(scope)
+            await self._receive(body, scope, receive)
             if asked is None:
-                await self._app(scope, _handing(body, receive), sending)
+                await self._app(scope, _handing(body.whole, receive), sending)
             else:
-                await _send(sending, await self._operations.answer(*asked, Asked(scope, body)))
-        except Refusal as error:
-            await _send(sending, refused(error))
+                await _send(sending, await self._operations.answer(*asked, Asked(scope, body.whole)))
+        except Refusal as error:  # what was not read of a request is not for the next one
+            await _send(sending, refused(error), closing=body.comes)
         except (TimeoutError, _Gone):
             told["status"] = 499 if told["status"] == 500 else told["status"]
         finally:
             self._active -= 1
+            self._held -= body.size
             self._telemetry.end(began, told.pop("operation", "other"), told)
 
     def _check(self, scope: Any) -> None:
+        """Refuse what the head of a request says enough about."""
         if self._active > self._settings.most_requests:
             raise Refusal(f"{self._settings.most_requests} requests are being answered; try again soon.", 503)
-        headers = {name: value for name, value in scope["headers"] if name in (b"host", b"origin", b"sec-fetch-site")}
-        host = headers.get(b"host", b"").decode("latin-1")
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in _LOOKED_AT}
+        host = headers.get(b"host", "")
         if self._settings.is_local and not _is_local(host):
             raise Refusal(f"The host {host!r:.80} is not this machine.", 421)
-        site, origin = headers.get(b"sec-fetch-site", b"none"), headers.get(b"origin")
-        foreign = origin is not None and origin.decode("latin-1").partition("://")[2] != host
-        if scope["method"] != "GET" and (foreign or site.decode("latin-1") not in _SAFE):
+        site, origin = headers.get(b"sec-fetch-site", "none"), headers.get(b"origin")
+        foreign = origin is not None and origin.partition("://")[2] != host
+        if scope["method"] != "GET" and (foreign or site not in _SAFE):
             raise Refusal("Pages of other sites may not ask for this.", 403)
+        self._service.require(headers.get(b"authorization", ""), needed(scope["method"], scope["path"]), scope["told"])
 
-    async def _received(self, scope: Any, receive: Any) -> bytes:
-        """The body, whole."""
-        most = self._settings.most_body
-        told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if told.isdigit() and int(told) > most:
-            raise Refusal(f"The body has {int(told):,} bytes; {most:,} are the most (most_body).", 413)
-        parts, size, more = [], 0, True
+    async def _receive(self, body: "_Body", scope: Any, receive: Any) -> None:
+        """Have the body whole."""
+        parts, more = [], True
+        self._require_room(body.told, self._held)
         try:
             async with asyncio.timeout(self._settings.read_seconds):
                 while more:
@@ -109,12 +112,36 @@ class Guard:
                     if message["type"] != "http.request":
                         raise _Gone
                     parts.append(message.get("body", b""))
-                    size, more = size + len(parts[-1]), message.get("more_body", False)
-                    if size > most:
-                        raise Refusal(f"The body has more than {most:,} bytes (most_body).", 413)
+                    more = message.get("more_body", False)
+                    body.size += len(parts[-1])
+                    self._held += len(parts[-1])
+                    self._require_room(body.size, self._held - body.size)
         except TimeoutError:
             raise Refusal(f"The request was not there after {self._settings.read_seconds:g} seconds.", 408) from None
-        return b"".join(parts)
+        body.whole, body.comes = b"".join(parts), False
+
+    def _require_room(self, size: int, others: int) -> None:
+        """Refuse a body of so many bytes beside others of so many."""
+        most, most_of_all = self._settings.most_body, self._settings.most_bodies
+        if size > most:
+            raise Refusal(f"The body has more than {most:,} bytes, which are the most (most_body).", 413)
+        if size + others > most_of_all:
+            raise Refusal(
+                f"Requests that are being answered have {others:,} bytes; {most_of_all:,} are the most (most_bodies); "
+                "try again soon.",
+                503,
+            )
+
+
+class _Body:
+    """What is there of a request's body."""
+
+    def __init__(self, scope: Any):
+        headers = dict(scope["headers"])
+        told = headers.get(b"content-length", b"0")
+        self.told = int(told) if told.isdigit() else 0  # bytes
+        self.size, self.whole = 0, b""
+        self.comes = self.told > 0 or b"transfer-encoding" in headers  # more of it
 
 
 def _handing(body: bytes, receive: Any) -> Any:
@@ -135,10 +162,12 @@ class _Gone(Exception):
     """The client has closed its connection."""
 
 
-async def _send(send: Any, answer: Answer) -> None:
+async def _send(send: Any, answer: Answer, *, closing: bool = False) -> None:
     headers = [(b"content-type", answer.type.encode()), (b"content-length", b"%d" % len(answer.body))]
     if answer.status >= 400:
         headers += _FURTHER.get(answer.status, [])
+    if closing:
+        headers.append(_CLOSE)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
 

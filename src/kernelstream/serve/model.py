@@ -111,11 +111,11 @@ class Served:
             return await asyncio.shield(answer)
         finally:
             if answer.done():
-                self._settle(record, rows.n)
+                self._let_go(record, rows.n)
             else:  # the client is gone; what it asked for goes on
-                answer.add_done_callback(lambda _: self._settle(record, rows.n))
+                answer.add_done_callback(lambda _: self._let_go(record, rows.n))
 
-    def _settle(self, record: Record, n: int) -> None:
+    def _let_go(self, record: Record, n: int) -> None:
         self.queued -= n
         if record.key is not None:
             self._pending.pop(record.key, None)

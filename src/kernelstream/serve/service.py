@@ -63,15 +63,20 @@ class Service:
     def tokens(self) -> dict[str, tuple[str, str]]:
         """(name, scope) by hash, at most a second old."""
         if time.monotonic() - self._tokens_at > 1.0:
-            self._tokens, self._tokens_at = self.store.tokens(), time.monotonic()
+            try:
+                self._tokens, self._tokens_at = self.store.tokens(), time.monotonic()
+            except sqlite3.Error as error:
+                raise Refusal(f"The store cannot be read ({error}), and so nobody is known.", 503) from None
         return self._tokens
 
-    def require(self, authorization: str | None, scope: str, told: dict[str, Any]) -> None:
+    def require(self, authorization: str, scope: str | None, told: dict[str, Any]) -> None:
         """Refuse whoever has no token of this scope, where there are tokens; `told` gets the token's name."""
+        if scope is None:
+            return
         known = self.tokens()
         if not known and self.settings.is_local:
             return
-        kind, _, given = (authorization or "").partition(" ")
+        kind, _, given = authorization.partition(" ")
         token = tokens.hashed(given.strip()) if kind.lower() == "bearer" else ""
         if token not in known:
             raise Refusal("This service asks for a token: Authorization: Bearer ks_...", 401)
@@ -254,6 +259,7 @@ class Service:
                 "newest": _number(course.of_newest),
                 "window": len(course.newest),
                 "drifts": list(course.marks),
+                "risen": course.risen,
             },
             "published": {"rows_learned": seen, "behind_seconds": behind},
             "log": {"records": model.log_records, "bytes": model.log_bytes},
@@ -281,7 +287,7 @@ def _spec_of_file(path: Path, settings: Settings) -> ModelSpec:
             classes=classes,
             algorithm=learner.algorithm.name,
             seed=learner.seed,
-            dtype=learner.dtype,  # type: ignore[arg-type]
+            dtype=learner.dtype,
             waiting_rows=settings.waiting_rows,
             waiting_seconds=settings.waiting_seconds,
         )

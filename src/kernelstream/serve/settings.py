@@ -23,6 +23,7 @@ class Settings:
     tls_certificate: str | None = None
     tls_key: str | None = None
     most_body: int = 32 * 2**20  # bytes of a request
+    most_bodies: int = 256 * 2**20  # bytes of all requests that are being answered
     most_rows: int = 100_000  # of a request
     most_features: int = 50_000  # of a model: names, words, places of a list
     most_models: int = 100
@@ -51,6 +52,10 @@ class Settings:
                     raise ValueError(f"port={value!r} must be between 0 (any that is free) and 65535.")
             elif isinstance(value, int | float) and not value > 0:
                 raise ValueError(f"{field.name}={value!r} must be greater than 0.")
+        if self.most_bodies < self.most_body:
+            raise ValueError(
+                f"most_bodies={self.most_bodies} must be at least most_body={self.most_body}: raise it, or lower that."
+            )
         if self.log_level not in LEVELS:
             raise ValueError(f"log_level={self.log_level!r} must be one of {', '.join(LEVELS)}.")
         if (self.tls_certificate is None) != (self.tls_key is None):

@@ -2,13 +2,14 @@
 else: the same records in the same order give the same model, the same answers and the same errors, bit for bit.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..learner import Learner
 from ..tasks import REGRESSION, Classification
-from .course import Course, restored
+from .course import Course, restored, whole
 from .records import ARROW, JSON, LABEL, LEARN, SHOW, Record, Refusal, Rows, encoded
 from .specs import ModelSpec, learner_of
 
@@ -152,9 +153,9 @@ class State:
         if beside is not None:
             try:
                 course = restored(beside["course"])
-                shown = {str(id): (float(at), said) for id, (at, said) in beside["shown"].items()}
-                labelled, given_up = dict.fromkeys(map(str, beside["labelled"])), int(beside["given_up"])
-            except (KeyError, TypeError, AttributeError) as error:
+                shown = {str(id): (float(at), _said(learner, said)) for id, (at, said) in beside["shown"].items()}
+                labelled, given_up = dict.fromkeys(map(str, beside["labelled"])), whole(beside["given_up"])
+            except (KeyError, TypeError, AttributeError, OverflowError) as error:
                 raise ValueError(f"what stands beside the model cannot be read ({error!r})") from None
         if set(shown) != set(learner.waiting.ids) or course.squared != (learner.task.name == REGRESSION):
             if beside is not None:
@@ -205,6 +206,17 @@ def arrow_bytes(columns: dict[str, np.ndarray]) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue().to_pybytes()
+
+
+def _said(learner: Learner, value: Any) -> Any:
+    """What a learner has said of a row, of a file; ValueError for what it cannot have said."""
+    if isinstance(learner.task, Classification):
+        fits = value in learner.task.classes.tolist()
+    else:
+        fits = isinstance(value, int | float) and math.isfinite(value)
+    if not fits:
+        raise ValueError(f"{value!r:.40} was said of a row that waits, which its model cannot have said")
+    return value
 
 
 def _row(X: Any, t: int) -> Any:

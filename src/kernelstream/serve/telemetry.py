@@ -104,7 +104,7 @@ class Telemetry:
             values = {
                 **{name: model[name] for name in counts},
                 "model_bytes": model["bytes"],
-                "drifts": len(model["error"]["drifts"]),
+                "drifts": model["error"]["risen"],
                 "log_bytes": model["log"]["bytes"],
                 "log_records": model["log"]["records"],
                 "published_seconds": model["published"]["behind_seconds"],

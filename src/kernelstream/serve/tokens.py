@@ -1,6 +1,7 @@
 """Tokens: who may do what. A token is shown once, when it is made; the store knows its hash alone."""
 
 import hashlib
+import re
 import secrets
 import sqlite3
 import time
@@ -11,6 +12,16 @@ from .store import FILE, connected
 SCOPES = ("predict", "learn", "admin")  # each may what those before it may
 _PREFIX = "ks_"
 _MOST_LETTERS = 100
+_OPEN = re.compile(r"(/v2|/v2/health/\w+|/docs|/docs/files/.*|/openapi\.json|/page/.*|)/?")  # to read, for everybody
+_OF_ROWS = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/(predict|infer|learn|labels)/?")
+
+
+def needed(method: str, path: str) -> str | None:
+    """The scope that a request takes, of whatever is served; None where nobody need say who they are."""
+    if method in ("GET", "HEAD"):
+        return None if _OPEN.fullmatch(path) else "predict"
+    asked = _OF_ROWS.fullmatch(path) if method == "POST" else None
+    return "admin" if asked is None else "predict" if asked[1] in ("predict", "infer") else "learn"
 
 
 def hashed(token: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from .servers import LONGEST_ANSWER, PATIENCE, Address, Batches, Message, Server
+from .servers import LONGEST_ANSWER, PATIENCE, Address, Arrivals, Message, Server
 
 _METADATA_SECONDS = 5.0
 
@@ -21,7 +21,7 @@ class KafkaPartition(Server):
         self._topic, self._partition = topic, int(partition) if slash else None
         self._client: Any = None
 
-    def batches(self, start: str | None, most: int) -> Batches:
+    def arrivals(self, start: str | None, most: int) -> Arrivals:
         alone = {"group.id": "kernelstream", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         consumer = Consumer(self._settings() | alone)
         self._client = consumer

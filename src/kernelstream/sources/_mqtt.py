@@ -8,7 +8,7 @@ from typing import Any
 
 from paho.mqtt import client as mqtt
 
-from .servers import LONGEST_ANSWER, Address, Batches, Message, Server
+from .servers import LONGEST_ANSWER, Address, Arrivals, Message, Server
 
 _MOST_WAITING = 2**16
 _AT_LEAST_ONCE = 1
@@ -27,7 +27,7 @@ class MqttTopic(Server):
         self._client: Any = None
         self._answer: queue.Queue[Any] = queue.Queue()
 
-    def batches(self, start: str | None, most: int) -> Batches:
+    def arrivals(self, start: str | None, most: int) -> Arrivals:
         self._connect(listening=True)
         numbers = itertools.count(1)
         while True:
@@ -58,7 +58,7 @@ class MqttTopic(Server):
         if self._client is not None:
             return
         self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
-        # A batch of predictions is sent whole before it is waited for.
+        # A piece of predictions is sent whole before it is waited for.
         self._client.max_queued_messages_set(0)
         where = self.address
         if where.user is not None:

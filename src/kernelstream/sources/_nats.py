@@ -15,7 +15,7 @@ from nats.errors import TimeoutError as NoAnswer
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NoStreamResponseError, NotFoundError
 
-from .servers import LONGEST_ANSWER, PATIENCE, Address, Batches, Message, Server
+from .servers import LONGEST_ANSWER, PATIENCE, Address, Arrivals, Message, Server
 
 _FORGOTTEN_AFTER = 3600.0  # seconds in which nobody asks: a block may take long to learn
 
@@ -31,7 +31,7 @@ class JetStream(Server):
         self._jetstream: Any = None
         self._broken = False  # since the consumer was made
 
-    def batches(self, start: str | None, most: int) -> Batches:
+    def arrivals(self, start: str | None, most: int) -> Arrivals:
         self._connect()
         newest = self._asked(self._newest())
         last = int(start) - 1 if start is not None else 0
@@ -42,10 +42,10 @@ class JetStream(Server):
                 if consumer is None:
                     self._broken = False
                     consumer, count = self._asked(self._consumer(last + 1)), 0
-                batch, count, whole = self._in_turn(self._asked(_fetched(consumer, most)), count)
-                if batch:
-                    last = int(batch[-1].place)
-                    yield batch
+                some, count, whole = self._in_turn(self._asked(_fetched(consumer, most)), count)
+                if some:
+                    last = int(some[-1].place)
+                    yield some
                 if self._broken or not whole:
                     self._asked(self._dropped(consumer))
                     consumer = None
@@ -55,14 +55,14 @@ class JetStream(Server):
 
     def _in_turn(self, found: list[Any] | None, count: int) -> tuple[list[Message], int, bool]:
         """The messages up to the first that is missing, how many there were, and whether none is."""
-        batch: list[Message] = []
+        some: list[Message] = []
         for message in found or ():
             place = message.metadata.sequence
             if place.consumer != count + 1:
-                return batch, count, False
+                return some, count, False
             count += 1
-            batch.append(Message(str(place.stream), message.data))
-        return batch, count, found is not None
+            some.append(Message(str(place.stream), message.data))
+        return some, count, found is not None
 
     def send(self, texts: Sequence[bytes]) -> None:
         self._connect()

@@ -5,7 +5,7 @@ from typing import Any
 
 import redis
 
-from .servers import LONGEST_ANSWER, PATIENCE, Address, Batches, Message, Server
+from .servers import LONGEST_ANSWER, PATIENCE, Address, Arrivals, Message, Server
 
 _FIRST = "0-0"
 _FIELD = "data"
@@ -30,15 +30,15 @@ class RedisStreams(Server):
             socket_timeout=LONGEST_ANSWER,
         )
 
-    def batches(self, start: str | None, most: int) -> Batches:
+    def arrivals(self, start: str | None, most: int) -> Arrivals:
         place = _FIRST if start is None else start
         end = self._newest() if self.address.until_now else None
         found = self._asked(self._client.xrange, self._key, min=place, count=most)
         while True:
             if found:
-                batch = [Message(at.decode(), self._payload(fields)) for at, fields in found]
-                place = batch[-1].place
-                yield batch
+                some = [Message(at.decode(), self._payload(fields)) for at, fields in found]
+                place = some[-1].place
+                yield some
             if end is not None and _order(place) >= _order(end):
                 return
             answer = self._asked(self._client.xread, {self._key: place}, count=most, block=round(PATIENCE * 1000))

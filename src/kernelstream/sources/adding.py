@@ -20,7 +20,6 @@ from .formats import FORMATS, open_file
 from .writers import convert
 
 _FEW_LABELS = 60  # that are told apart
-_TEXTS = ("", ".txt", ".data")  # suffixes that do not say which format a text has
 
 
 class Added(NamedTuple):

@@ -173,7 +173,7 @@ class ArffSource(TableSource):
             if at in layout.dropped:
                 return None
             if (text == _MISSING or not text) and not quoted:
-                if is_label:
+                if is_label and refuses:
                     raise _Fault(f"the label {one.name!r} is missing; fill it in or drop the row", at)
                 if refuses:
                     what = f"the value of {one.name!r} is missing ({text!r})"

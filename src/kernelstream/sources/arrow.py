@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..encoding.values import is_dated, is_list
 from .base import LabelledBlock, SourceError
 from .columns import Encoder, Layout
-from .tables import TableSource
+from .tables import TableSource, is_text, missing_in, without_label
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
 _BUFFER_BYTES = 2**16
@@ -82,7 +82,7 @@ class BatchSource(TableSource):
         ]
         dated = [at for at, field in enumerate(schema) if is_dated(field.type) and not categorical[at]]
         dates = frozenset(dated) - {label, *dropped}
-        word_labels = label is not None and _is_text(schema.field(label).type)
+        word_labels = label is not None and is_text(schema.field(label).type)
         if label is not None and not word_labels and not _is_number(schema.field(label).type):
             what = f"the label {names[label]!r} is {schema.field(label).type}; it must be numbers or text"
             raise SourceError(what, path=self.path, column=label + 1)
@@ -92,7 +92,7 @@ class BatchSource(TableSource):
         import pyarrow as pa
 
         options = self.columns
-        words = _is_text(field.type) or pa.types.is_boolean(field.type) or pa.types.is_dictionary(field.type)
+        words = is_text(field.type) or pa.types.is_boolean(field.type) or pa.types.is_dictionary(field.type)
         out = f"or leave it out: drop={field.name!r}"
         if words and options.categorical == "refuse":
             what = f"{field.name!r} holds categories ({field.type}); use categorical='onehot', {out}"
@@ -126,30 +126,27 @@ class BatchSource(TableSource):
 
     def _unusable(self, column: Any, at: int, layout: Layout, widths: dict[int, int]) -> tuple[NDArray[np.bool_], str]:
         """The rows whose value in a column cannot be used, and why."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if is_list(column.type):
+            import pyarrow as pa
+            import pyarrow.compute as pc
+
             lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False)
             if at not in widths and (lengths > 0).any():
                 widths[at] = int(lengths[lengths > 0][0])
             width = widths.get(at, 1)
             wrong = lengths != width
             if self.columns.missing == "refuse":
-                values = _missing(column.filter(pa.array(~wrong)).flatten())
+                values = missing_in(column.filter(pa.array(~wrong)).flatten())
                 wrong[~wrong] = values.reshape(-1, width).any(axis=1)
             return wrong, f"is not a list of {width} numbers, like the first; fill it in or drop the row"
-        missing = _missing(column)
         infinite = _infinite(column)
         if infinite.any():
             return infinite, "is infinite; correct it or drop the row"
-        if at == layout.label:
-            if _is_text(column.type):
-                missing |= pc.fill_null(pc.equal(column.cast("string"), ""), True).to_numpy(zero_copy_only=False)
-            return missing, "is the label and missing; fill it in or drop the row"
         if self.columns.missing == "mean":
-            missing[:] = False
-        return missing, "is missing; fill it in, drop the row, or use missing='mean'"
+            return np.zeros(len(column), bool), ""
+        if at == layout.label:
+            return without_label(column), "is the label and missing; fill it in or drop the row"
+        return missing_in(column), "is missing; fill it in, drop the row, or use missing='mean'"
 
 
 class ParquetSource(BatchSource):
@@ -256,31 +253,15 @@ def _element(kind: Any) -> Any:
     return kind.value_type if is_list(kind) else kind
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
 def _is_number(kind: Any) -> bool:
+    """Whether values are numbers; nothing but missing values are numbers too."""
     import pyarrow as pa
 
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
-
-
-def _missing(column: Any) -> NDArray[np.bool_]:
-    """Where an array has nothing: null, or a float that is NaN."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if column.null_count == 0 and not pa.types.is_floating(column.type):
-        return np.zeros(len(column), bool)
-    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy(zero_copy_only=False).copy()
+    are = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
+    return any(is_one(kind) for is_one in are)
 
 
 def _infinite(column: Any) -> NDArray[np.bool_]:

@@ -35,6 +35,8 @@ STDIN = "-"  # the name of standard input
 # Of a LIBSVM file. A model's memory grows with the highest index, and one wrong digit should not ask for all there is.
 MAX_FEATURES = 2**20
 ON_ERROR = ("stop", "skip")
+# What becomes of rows of tables whose label is missing.
+UNLABELLED = ("skip", "keep")
 # Where rows may be skipped, labels that are words are taken for errors while no more than this share of them is.
 FEW = 0.01
 
@@ -87,7 +89,7 @@ class Source(ABC):
     name: str
     n_rows: int | None = None
     restartable: bool = True  # whether there can be a second pass
-    skipped: int = 0  # rows that the newest pass left out because they could not be read
+    skipped: int = 0  # rows that the newest pass left out: they could not be read, or have no label
     encoding: Any = None  # how the newest pass made features of words, as a JSON value
     feature_names: list[str] | None = None  # as far as the newest pass has seen; None where they have none
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
@@ -179,7 +181,7 @@ class FileSource(Source):
         self.span: tuple[int, int] | None = None  # of plain text: only the lines that begin at these bytes
         self._raw: IO[bytes] | None = None
         self._consumed = 0
-        self._first_skipped = ""
+        self._unreadable, self._first_skipped = 0, ""
         self._told: dict[str, str] = {}
         self._plain: Path | None = None
 
@@ -225,7 +227,7 @@ class FileSource(Source):
                     self._consumed, self._raw = self._consumed if raw.closed else raw.tell(), None
 
     def _start_pass(self) -> None:
-        self.skipped, self.notices = 0, ()
+        self.skipped, self._unreadable, self.notices = 0, 0, ()
         self._told.clear()
 
     def _tell(self, about: str, sentence: str) -> None:
@@ -237,11 +239,12 @@ class FileSource(Source):
         """What becomes of a row that cannot be read: raise its error, or count it and remember the first one."""
         if self.on_error == "stop":
             raise error
-        if self.skipped == 0:
+        if self._unreadable == 0:
             self._first_skipped = str(error)
         self.skipped += 1
-        rows = "1 row" if self.skipped == 1 else f"{self.skipped:,} rows"
-        self._tell("skipped", f"{rows} could not be read and left out; the first: {self._first_skipped}")
+        self._unreadable += 1
+        what = f"{rows(self._unreadable)} could not be read and left out; the first: {self._first_skipped}"
+        self._tell("skipped", what)
 
     def _seekable_file(self) -> Path:
         """The file, or a decompressed copy that lives as long as this source: for formats that are read by seeking."""
@@ -270,6 +273,11 @@ class FileSource(Source):
         rest = b"".join(pieces)
         if rest:
             yield rest + b"\n"
+
+
+def rows(n: int) -> str:
+    """So many, in words."""
+    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 class Span:

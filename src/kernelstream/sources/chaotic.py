@@ -3,9 +3,9 @@
 import numpy as np
 
 STEPS = 10  # of the integration in a unit of time of the Mackey-Glass equation
-SETTLED = 1000  # units of time after which it is taken to be on its attractor
+TRANSIENT = 1000  # units of time after which it is taken to be on its attractor
 LORENZ_STEP = 0.01
-LORENZ_SETTLED = 2000  # steps
+LORENZ_TRANSIENT = 2000  # steps
 
 
 def mackey_glass(n: int, tau: int, every: int, first: float) -> np.ndarray:
@@ -17,7 +17,7 @@ def mackey_glass(n: int, tau: int, every: int, first: float) -> np.ndarray:
     """
     h = 1.0 / STEPS
     fall, delay = np.exp(-0.1 * h), tau * STEPS
-    total = (SETTLED + every * n) * STEPS + 1
+    total = (TRANSIENT + every * n) * STEPS + 1
     x = np.full(delay + total, first)
     ahead = delay - 2  # so many steps are known at once: the last needs what drives it two steps on
     falls = fall ** np.arange(1, ahead + 1)
@@ -37,7 +37,7 @@ def mackey_glass(n: int, tau: int, every: int, first: float) -> np.ndarray:
             gain[kink] = h / 24.0 * (ahead_of_it @ (9.0, 19.0, -5.0, 1.0))
         some = falls[:length]
         x[start + 1 : start + 1 + length] = some * (x[start] + np.cumsum(gain / some))
-    return np.ascontiguousarray(x[delay + SETTLED * STEPS :: every * STEPS][:n])
+    return np.ascontiguousarray(x[delay + TRANSIENT * STEPS :: every * STEPS][:n])
 
 
 def lorenz(n: int, every: int, first: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def lorenz(n: int, every: int, first: float) -> np.ndarray:
     """
     x, y, z, h = float(first), 1.0, 25.0, LORENZ_STEP
     found = np.empty(n)
-    for t in range(-LORENZ_SETTLED, n * every):
+    for t in range(-LORENZ_TRANSIENT, n * every):
         if t >= 0 and t % every == 0:
             found[t // every] = x
         a, b, c = _slope(x, y, z)

@@ -1,6 +1,6 @@
 """Comma-separated text as a stream of blocks, read by pyarrow.
 
-pyarrow would guess types from what it sees first, a block at a time. Here the first mebibyte settles them for the file:
+pyarrow would guess types from what it sees first, a block at a time. Here the first mebibyte decides them for the file:
 labels are numbers unless one of them is a word (one in a hundred where rows may be skipped), and features are float64
 unless most fields of a column that are not missing are words, or all of them dates. Where categories are asked for
 (`columns`), one word is enough, and `categorical_columns` names such columns instead.
@@ -24,10 +24,10 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 from ..encoding.values import AUTO, REFUSE, dates_of
-from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, LabelledBlock, SourceError, one_of, to_number
+from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, UNLABELLED, LabelledBlock, SourceError, one_of, to_number
 from .columns import ColumnOptions, Encoder, Layout, Words
 from .quoting import ends_in_quotes, fields_of, has_open_quote, open_lines, rows_of, unfinished
-from .tables import TableSource
+from .tables import TableSource, without_label
 
 _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"}
 # pyarrow looks for them before it trims a field.
@@ -64,8 +64,11 @@ class DelimitedSource(TableSource):
         decimal: str = ".",
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
+        unlabelled: str = UNLABELLED[0],
     ):
-        super().__init__(path, block_rows=block_rows, label=label, columns=columns, on_error=on_error)
+        super().__init__(
+            path, block_rows=block_rows, label=label, columns=columns, on_error=on_error, unlabelled=unlabelled
+        )
         if len(delimiter.encode()) != 1 or delimiter in '"\r\n':
             raise ValueError(f"the delimiter is {delimiter!r}; it must be one character, such as ';'")
         if one_of(decimal, _DECIMALS, "decimal") == delimiter:
@@ -338,14 +341,12 @@ class _Rows:
         return table
 
     def _lacks(self, table: Any) -> bool:
-        """Whether a label is missing, or a feature that may not be."""
-        import pyarrow.compute as pc
-
-        if self.layout.label is not None:
-            label = table.column(self.layout.label)
-            if label.null_count > 0 or (self.layout.word_labels and pc.any(pc.equal(label, "")).as_py()):
-                return True
-        return not self.impute and any(table.column(at).null_count > 0 for at in self.layout.used)
+        """Whether a label or a feature is missing that may not be."""
+        if self.impute:
+            return False
+        if self.layout.label is not None and without_label(table.column(self.layout.label)).any():
+            return True
+        return any(table.column(at).null_count > 0 for at in self.layout.used)
 
     def _overflows(self, table: Any) -> bool:
         import pyarrow.compute as pc
@@ -365,8 +366,9 @@ class _Rows:
                 return position, f"the value {field!r} of {name!r} is not finite; correct it or drop the row"
             if position == label:
                 if field == "" or (not word_labels and _is_missing(field)):
-                    return position, f"the label {name!r} is missing; fill it in or drop the row"
-                if not word_labels and not self.source._is_number(field):
+                    if not self.impute:
+                        return position, f"the label {name!r} is missing; fill it in or drop the row"
+                elif not word_labels and not self.source._is_number(field):
                     what = f"the label {field!r} is not a number, unlike those in the first mebibyte"
                     return position, f"{what}; relabel it, or move such a row there"
             elif _is_missing(field):

@@ -11,6 +11,7 @@ from .base import (
     DEFAULT_BLOCK_ROWS,
     MAX_FEATURES,
     ON_ERROR,
+    UNLABELLED,
     Source,
     existing_file,
     format_suffix,
@@ -73,6 +74,7 @@ def open_file(
     dates: str | Sequence[str] = FILE_DATES,
     encoding: dict[str, Any] | None = None,
     on_error: str = ON_ERROR[0],
+    unlabelled: str = UNLABELLED[0],
 ) -> Source:
     """The source that a file's suffix asks for, or `format`: libsvm, csv, jsonl, arff, parquet, arrow, npz or npy.
 
@@ -94,6 +96,8 @@ def open_file(
         in UTC) and "trend" (days since the first); without them dates are words, or refused where they are none.
     encoding: another source's `encoding`, so that categories become the same features as there.
     on_error: "stop" at a row that cannot be read, or "skip" it.
+    unlabelled: "skip" rows of tables whose label is missing, which are counted, or "keep" them to be predicted, with
+        the label NaN or ""; where missing values are refused, these are.
 
     Formats without the question ignore the answer.
     """
@@ -129,7 +133,13 @@ def open_file(
         drop=drop,
         encoding=encoding,
     )
-    table: dict[str, Any] = {"block_rows": block_rows, "label": label, "columns": columns, "on_error": on_error}
+    table: dict[str, Any] = {
+        "block_rows": block_rows,
+        "label": label,
+        "columns": columns,
+        "on_error": on_error,
+        "unlabelled": unlabelled,
+    }
     if kind == "csv":
         from .delimited import DelimitedSource
 

@@ -1,6 +1,6 @@
 """JSON lines as a stream of blocks: an object a line, whose names are columns.
 
-The first mebibyte settles the columns, which are the names in the order in which they appear, and which of them hold
+The first mebibyte decides the columns, which are the names in the order in which they appear, and which of them hold
 words (text, truth values) or dates (text that is nothing else). A name that is absent, or null, is a missing value; one
 that comes later is refused.
 """
@@ -110,7 +110,7 @@ class JsonLinesSource(TableSource):
             if at in layout.dropped:
                 values[at] = None
             elif value is None or value == "":
-                if at == layout.label:
+                if self.columns.missing == "refuse" and at == layout.label:
                     raise ValueError(f"the label {name!r} is missing; fill it in or drop the row")
                 if self.columns.missing == "refuse":
                     raise ValueError(f"{name!r} is missing; fill it in, drop the row, or use missing='mean'")

@@ -145,7 +145,7 @@ class _Reading:
             # The line at fault has its label read already.
             labelled = slice(first, self.row + (fault != OK))
             worded: list[int] = []
-            faults = [*self._settle_values(text, n_odd), *self._settle_labels(text, labelled, worded)]
+            faults = [*self._convert_values(text, n_odd), *self._convert_labels(text, labelled, worded)]
             if fault != OK:
                 most = self.source.max_features
                 faults.append((at, FAULTS[fault].format(token=_token(text, at), most=most)))
@@ -153,7 +153,7 @@ class _Reading:
                 lines += 1
             if faults:
                 self._skip(text, labelled, faults)
-            self._settle_words(text, first, worded)
+            self._keep_words(text, first, worded)
             if self.row == self.source.block_rows:
                 yield self.take_block()
         self.lines += lines
@@ -201,7 +201,7 @@ class _Reading:
             out = out._replace(labels=labels, spans=spans, indptr=indptr)
         self.buffers = out
 
-    def _settle_values(self, text: bytes, n_odd: int) -> Iterator[tuple[int, str]]:
+    def _convert_values(self, text: bytes, n_odd: int) -> Iterator[tuple[int, str]]:
         """Convert the values that the parser left over. Gives place and description of those that are wrong."""
         for entry, start, stop in self.buffers.odd[:n_odd].tolist():
             try:
@@ -212,7 +212,7 @@ class _Reading:
             if not math.isfinite(value):
                 yield start, f"the value {_token(text, start)!r} is not finite; correct it or drop the row"
 
-    def _settle_labels(self, text: bytes, rows: slice, worded: list[int]) -> Iterator[tuple[int, str]]:
+    def _convert_labels(self, text: bytes, rows: slice, worded: list[int]) -> Iterator[tuple[int, str]]:
         """Convert the labels that the parser left over, likewise. `worded` gets the places of those that are words."""
         labels, spans = self.buffers.labels[rows], self.buffers.spans[rows]
         for row in np.flatnonzero(np.isnan(labels)).tolist():
@@ -232,7 +232,7 @@ class _Reading:
                 else:
                     worded.append(start)
 
-    def _settle_words(self, text: bytes, first: int, worded: list[int]) -> None:
+    def _keep_words(self, text: bytes, first: int, worded: list[int]) -> None:
         """Keep the labels of the rows from `first` on as words, for as long as labels can be words."""
         if self.decided and self.numeric:
             return

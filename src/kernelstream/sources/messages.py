@@ -1,8 +1,8 @@
 """Messages of a server as a stream of blocks: each holds a row or several, as JSON, CSV text or Arrow data.
 
-They are learned as they come, a batch at a time. Every batch has a place: which messages it holds, the number of its
-first row, and what the columns had shown before it. A run that goes on begins with the same batch and passes over the
-rows of it that were learned, so that each message is learned once, whatever is asked of columns (means, categories).
+They are learned as they come, an arrival at a time. Every arrival has a place: which messages it holds, the number of
+its first row, and what the columns had shown before it. A run that goes on begins with the same arrival and passes over
+the rows of it that were learned, so that each is learned once, whatever is asked of columns (means, categories).
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, SourceError, one_of, to_num
 from .columns import ColumnOptions, Encoder, Seen
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
-from .servers import Batches, Message, open_server, shown
+from .servers import Arrivals, Message, open_server, shown
 from .stdin import PassingSource, asked_by, known
 from .tables import TableSource
 
@@ -27,7 +27,7 @@ FORMATS = ("jsonl", "csv", "arrow")
 
 
 class _Place(NamedTuple):
-    """A batch: the number of its first row, its messages, and what the columns had shown before it."""
+    """An arrival: the number of its first row, its messages, and what the columns had shown before it."""
 
     row: int
     first: str
@@ -73,13 +73,13 @@ class MessageSource(PassingSource):
 
     def _blocks(self) -> Iterator[LabelledBlock]:
         self._row = self.first_row
-        batches = self._batches()
-        self._text._arriving = batches
+        arrivals = self._arrivals()
+        self._text._arriving = arrivals
         earlier = None
         if self._start is not None and self._start["columns"] is not None:
             earlier = Encoder.from_json(self._start["columns"], self._text.columns, self._text.path)
         self._text._encoder = earlier
-        with contextlib.closing(self._server), contextlib.closing(batches):
+        with contextlib.closing(self._server), contextlib.closing(arrivals):
             for X, y in self._text._pass(earlier):
                 self._row += len(y)
                 yield X, y
@@ -88,7 +88,7 @@ class MessageSource(PassingSource):
         self._start, self.first_row = place, place["row"]
 
     def place_of(self, row: int) -> Any:
-        """That of the batch with the row before, which is there as long as the server keeps messages.
+        """That of the arrival with the row before, which is there as long as the server keeps messages.
 
         Where it keeps none, a later pass begins with whatever comes then.
         """
@@ -110,25 +110,25 @@ class MessageSource(PassingSource):
         while len(self._places) > 1 and self._places[1].row < row:
             self._places.popleft()
 
-    def _batches(self) -> Batches:
-        for batch in self._same_again(self._start):
+    def _arrivals(self) -> Arrivals:
+        for arrival in self._same_again(self._start):
             encoder = self._text._encoder
             before = None if encoder is None else encoder.moment()
-            self._places.append(_Place(self._row, batch[0].place, batch[-1].place, len(batch), before))
-            yield batch
+            self._places.append(_Place(self._row, arrival[0].place, arrival[-1].place, len(arrival), before))
+            yield arrival
 
-    def _same_again(self, start: dict[str, Any] | None) -> Batches:
-        """What the server has, first of all the batch from which a run goes on."""
+    def _same_again(self, start: dict[str, Any] | None) -> Arrivals:
+        """What the server has, first of all the arrival from which a run goes on."""
         if start is not None and not self._server.replays:
             lost = f"{self.name} keeps no messages: those that came before the run went on are not learned"
             self._text._tell("lost", lost)
             start = None
-        batches = self._server.batches(None if start is None else start["first"], self._most)
-        with contextlib.closing(batches):
+        arrivals = self._server.arrivals(None if start is None else start["first"], self._most)
+        with contextlib.closing(arrivals):
             if start is not None:
                 again: list[Message] = []
-                while len(again) < start["messages"] and (batch := next(batches, None)) is not None:
-                    again += batch
+                while len(again) < start["messages"] and (arrival := next(arrivals, None)) is not None:
+                    again += arrival
                     if again[0].place != start["first"]:
                         break
                 first, rest = again[: start["messages"]], again[start["messages"] :]
@@ -142,13 +142,13 @@ class MessageSource(PassingSource):
                 yield first
                 if rest:
                     yield rest
-            yield from batches
+            yield from arrivals
 
 
 class _Messages(TableSource):
     """What makes the source of a file read messages instead."""
 
-    _line = 0  # before the newest batch
+    _line = 0  # before the newest arrival
     _ends: tuple[list[int], list[str]] = ([], [])  # the last line of each of its messages, and their places
 
     _arriving: Iterator[list[Message]]
@@ -158,26 +158,26 @@ class _Messages(TableSource):
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """The first batch."""
+        """The first arrival."""
         self._start_pass()
-        batch = next(self._arriving, None)
-        yield io.BytesIO(b"" if batch is None else self._lines_of(batch))
+        arrival = next(self._arriving, None)
+        yield io.BytesIO(b"" if arrival is None else self._lines_of(arrival))
 
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
-        """A batch at a time, and then an empty piece: all its rows are served before the next one is asked for."""
+        """An arrival at a time, and then an empty piece: all its rows are served before the next one is asked for."""
         yield start + stream.read()
         yield b""
-        for batch in self._arriving:
-            yield self._lines_of(batch)
+        for arrival in self._arriving:
+            yield self._lines_of(arrival)
             yield b""
 
-    def _lines_of(self, batch: list[Message]) -> bytes:
-        texts = [self._line_of(message) for message in batch]
+    def _lines_of(self, arrival: list[Message]) -> bytes:
+        texts = [self._line_of(message) for message in arrival]
         ends, line = [], self._line
         for text in texts:
             line += text.count(b"\n")
             ends.append(line)
-        self._line, self._ends = line, (ends, [message.place for message in batch])
+        self._line, self._ends = line, (ends, [message.place for message in arrival])
         return b"".join(texts)
 
     def _line_of(self, message: Message) -> bytes:
@@ -230,12 +230,12 @@ class _ArrowMessages(_Messages, BatchSource):
         yield schema, tables
 
     def _tables(self) -> Iterator[Any]:
-        """The schema, and the record batches, which all have it; None behind those of a batch of messages."""
+        """The schema, and the record batches, which all have it; None behind those of an arrival."""
         import pyarrow as pa
 
         schema: Any = None
-        for batch in self._arriving:
-            for message in batch:
+        for arrival in self._arriving:
+            for message in arrival:
                 try:
                     if not isinstance(message.payload, bytes):
                         raise ValueError("it has several fields")

@@ -31,7 +31,7 @@ class Message(NamedTuple):
     payload: Payload
 
 
-Batches: TypeAlias = Generator[list[Message], None, None]
+Arrivals: TypeAlias = Generator[list[Message], None, None]
 
 
 class Address(NamedTuple):
@@ -60,7 +60,7 @@ class Server(ABC):
         self.address = address
 
     @abstractmethod
-    def batches(self, start: str | None, most: int) -> Batches:
+    def arrivals(self, start: str | None, most: int) -> Arrivals:
         """Messages as they come, at most so many at a time: from that at the place `start` on, or from the first."""
 
     @abstractmethod

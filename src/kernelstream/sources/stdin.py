@@ -2,7 +2,7 @@
 
 A thread reads the bytes, because only a thread can wait for a pipe on every system and still let the reader give up
 waiting. Text is parsed when a good piece has come, or when the first of it is 0.2 seconds old and nothing more waits.
-Then its rows are served, however few. What the first block settles for a file, whatever came by then settles here.
+Then its rows are served, however few. What the first block decides for a file, whatever came by then decides here.
 """
 
 import contextlib

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..extras import require
-from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, FileSource, LabelledBlock, Source, SourceError
+from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, UNLABELLED, FileSource, LabelledBlock, Source, SourceError, one_of, rows
 from .columns import ColumnOptions, Encoder, Layout
 
 
 class TableSource(FileSource):
     """A file of named columns. `label` is a column's position (negative from the end) or name, or None: then every
     column is a feature, and labels are NaN.
+
+    A row whose label is missing cannot be learned: unless missing values are refused, it is left out ("skip"), which
+    `skipped` counts and `notices` says, or kept with the label NaN or "", to be predicted ("keep").
     """
 
     def __init__(
@@ -26,11 +29,14 @@ class TableSource(FileSource):
         label: int | str | None = -1,
         columns: ColumnOptions | None = None,
         on_error: str = ON_ERROR[0],
+        unlabelled: str = UNLABELLED[0],
     ):
         require("pyarrow")
         super().__init__(path, block_rows=block_rows, on_error=on_error)
         self.label = label
         self.columns = columns or ColumnOptions()
+        self.unlabelled = one_of(unlabelled, UNLABELLED, "unlabelled")
+        self._n_labelled = self._n_unlabelled = 0
         self._encoder: Encoder | None = None
 
     def __iter__(self) -> Iterator[LabelledBlock]:
@@ -56,12 +62,40 @@ class TableSource(FileSource):
     def _blocks(self, tables: Iterable[Any], encoder: Encoder) -> Iterator[LabelledBlock]:
         """The blocks of tables that have been checked for missing values."""
         self._encoder = encoder
-        for table in _in_blocks(tables, self.block_rows):
+        labelled = (self._with_labels(table, encoder.layout) for table in tables)
+        for table in _in_blocks(labelled, self.block_rows):
             X = encoder.encode(table)
             for about, sentence in encoder.told().items():
                 self._tell(about, sentence)
             label = encoder.layout.label
             yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
+        if self._n_unlabelled > 0 and self._n_labelled == 0:
+            names, at = encoder.layout.names, encoder.layout.used[0]
+            name, other = names[encoder.layout.label or 0], at if names[at] == f"#{at + 1}" else names[at]
+            what = f"none of {rows(self._n_unlabelled)} has a label, which is {name!r}; name another column"
+            raise SourceError(f"{what}, such as label={other!r}", path=self.path)
+
+    def _start_pass(self) -> None:
+        super()._start_pass()
+        self._n_labelled = self._n_unlabelled = 0
+
+    def _with_labels(self, table: Any, layout: Layout) -> Any:
+        """The rows of a table that have a label, where those without one are left out."""
+        if table is None or layout.label is None or self.unlabelled == "keep":
+            return table
+        missing = without_label(table.column(layout.label))
+        n = int(missing.sum())
+        self._n_labelled += len(missing) - n
+        if n == 0:
+            return table
+        import pyarrow as pa
+
+        self._n_unlabelled += n
+        self.skipped += n
+        has, was = ("has", "was") if self._n_unlabelled == 1 else ("have", "were")
+        what = f"{rows(self._n_unlabelled)} {has} no {layout.names[layout.label]!r} and {was} left out"
+        self._tell("unlabelled", what)
+        return table.filter(pa.array(~missing))
 
     def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
         features = [layout.names[at] for at in layout.used]
@@ -84,13 +118,43 @@ class TableSource(FileSource):
         return encoder
 
 
-def _labels(column: Any) -> NDArray[Any]:
-    """Labels as float64, or as str when they are words."""
+def is_text(kind: Any) -> bool:
     import pyarrow as pa
 
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def missing_in(column: Any) -> NDArray[np.bool_]:
+    """Where a column has nothing: null, or a float that is NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count == 0 and not pa.types.is_floating(column.type):
+        return np.zeros(len(column), bool)
+    return np.array(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)))
+
+
+def without_label(column: Any) -> NDArray[np.bool_]:
+    """Where a column of labels has none: nothing, or a word without a letter."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = missing_in(column)
+    if is_text(column.type):
+        missing |= np.array(pc.fill_null(pc.equal(column.cast(pa.string()), ""), True))
+    return missing
+
+
+def _labels(column: Any) -> NDArray[Any]:
+    """Labels as float64, or as str when they are words; NaN or "" where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.string()).to_numpy().astype(str)
+    if is_text(kind):
+        return pc.fill_null(column.cast(pa.string()), "").to_numpy().astype(str)
     return column.cast(kind).cast(pa.float64(), safe=False).to_numpy().copy()
 
 

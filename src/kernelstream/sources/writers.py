@@ -32,7 +32,7 @@ from .arff import quoted
 from .base import LabelledBlock, Matrix, Source, as_csr
 from .formats import delimiter_of, format_of
 
-# Numbers held at a time where sparse rows are spread out, and in a row group of a Parquet file: 8 MiB.
+# Numbers held at a time where sparse rows are written out, and in a row group of a Parquet file: 8 MiB.
 _VALUES_AT_A_TIME = 2**20
 _KNOWS_ROWS_FIRST = ("npz", "npy")
 _NO_LIBSVM_LABEL = re.compile(r"[\s:,#]|^$")

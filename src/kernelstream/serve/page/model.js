@@ -81,7 +81,7 @@ export class ModelSection {
       rate: rate(this.rate),
       all: metricValue(error.metric, error.all),
       newest: metricValue(error.metric, error.newest),
-      drifts: marks.length ? `${count(marks.length)}, the last at row ${count(marks[marks.length - 1])}` : "none",
+      drifts: marks.length ? `${count(error.risen)}, the last at row ${count(marks[marks.length - 1])}` : "none",
       size: described.size ? `${count(described.size)} ${held(described.algorithm)}, ${bytes(described.bytes)}` : NONE,
       takes: described.features ? plural(described.features, "feature") : NONE,
       waiting: plural(described.rows_waiting, "row"),
@@ -134,8 +134,8 @@ export class ModelSection {
   // Ask for the history while it is looked at and has changed.
   async follow() {
     if (!this.seen || this.busy || !this.described || !this.described.error.rows) return;
-    const { rows, all, drifts } = this.described.error;
-    const key = JSON.stringify([rows, all, drifts]);
+    const { rows, all, risen } = this.described.error;
+    const key = JSON.stringify([rows, all, risen]);
     if (key === this.drawn) return;
     this.busy = true;
     try {

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .encoding import Columns
-from .engine.cores import DEFAULT_THREADS
-from .engine.inputs import Inputs
-from .engine.opening import Opening
-from .engine.runner import Runner
-from .numerics.interrupts import held
-from .numerics.rows import to_block
-from .parameters import Parameters
-from .tasks import Classification
+from ..encoding import Columns
+from ..engine.cores import DEFAULT_THREADS
+from ..engine.inputs import Inputs
+from ..engine.opening import Opening
+from ..engine.runner import Runner
+from ..numerics.interrupts import held
+from ..numerics.rows import to_block
+from ..parameters import Parameters
+from ..tasks import Classification
+from .copies import become
+from .learning import advance
+from .room import examples_of, known, make_room
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -98,20 +101,20 @@ def _join(learner: "Learner", other: "Learner") -> None:
     if other._runner is None or other.n_seen == 0:
         return
     if learner._runner is None or learner.n_seen == 0:
-        learner._become(other)
+        become(learner, other)
     elif other._opening is not None:
-        learner._become(learner)
+        become(learner, learner)
         _learn_opening(learner, other._opening)
     elif learner._opening is not None:
         mine = learner._opening
-        learner._become(other)
+        become(learner, other)
         _learn_opening(learner, mine)
     elif theirs := other._first_rows():
-        learner._become(learner)
+        become(learner, learner)
         _learn_first(learner, theirs, other.inputs)
     elif kept := learner._first_rows():
         inputs = learner.inputs
-        learner._become(other)
+        become(learner, other)
         _learn_first(learner, kept, inputs)
     else:
         _merge_settled(learner, other)
@@ -147,18 +150,17 @@ def _leave(learner: "Learner", other: "Learner") -> None:
 def _learn_opening(learner: "Learner", opening: Opening) -> None:
     """Learn another's first rows, which are kept as they came."""
     for X, targets, weights in opening.parts():
-        learner._make_room(X.shape[1], learner.task)
-        learn = learner._advance if learner._opening is None else learner._open
-        learn(X, targets, weights, X[:0])
+        make_room(learner, X.shape[1], learner.task)
+        advance(learner, X, targets, weights, X[:0])
 
 
 def _learn_first(learner: "Learner", rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]], inputs: Inputs) -> None:
     """Learn the rows that another model kept; `inputs` took them in."""
     for X, targets, weights in rows:
-        learner._make_room(X.shape[1], learner.task)
+        make_room(learner, X.shape[1], learner.task)
         assert learner._runner is not None
         start, undo = learner.n_seen, inputs.targets.undo
-        examples = learner._examples(learner._known(*to_block(X, learner.dtype)), targets, weights)
+        examples = examples_of(learner, known(learner, *to_block(X, learner.dtype)), targets, weights)
         learner._runner.learn(examples, learner.threads or DEFAULT_THREADS)
         if learner._calibration:
             learner._calibration.learn(undo(examples.scores), undo(targets[:, None])[:, 0], weights, start)

@@ -1,0 +1,57 @@
+"""Rows whose values have names: dictionaries, and tables where a learner has `columns`."""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..encoding import Columns, is_table
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+
+def has_names(learner: "Learner", X: Any) -> bool:
+    """Whether the values of these rows are known by their names."""
+    if learner.columns is not None and is_table(X):
+        return True
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def named_columns(learner: "Learner") -> Columns:
+    """The learner's columns, also before the first row."""
+    columns = Columns() if learner.columns is None else learner.columns
+    if learner.width > max(1, columns.width):
+        raise ValueError(
+            f"The model has {learner.width} features, and {columns.width} of them have names: it has learned from "
+            "rows without. Go on with such rows."
+        )
+    learner.columns, learner.grow_features = columns, True
+    return columns
+
+
+def follow(learner: "Learner", columns: Columns) -> None:
+    """Go on with the columns of a source, which know what the learner's do."""
+    with learner._turns.alone():
+        mine = columns if learner.columns is None else named_columns(learner)
+        known = len(mine.entries)
+        for name, a, b in mine.differences(columns):
+            if a != (b[:known] if name == "columns.entries" else b):
+                raise ValueError(f"{name} of the learner and of its source differ: give the source the learner's.")
+        learner.columns = columns
+        named_columns(learner)
+
+
+@contextlib.contextmanager
+def taking_names(learner: "Learner", rows: Any) -> Iterator[Columns]:
+    """The columns, which know of these rows those alone that were learned, where an error ends the context."""
+    with learner._turns.alone():
+        columns, start = named_columns(learner), learner.n_seen
+        mark = columns.mark()
+    try:
+        yield columns
+    except BaseException:
+        with learner._turns.alone():
+            learner.columns = columns.before(mark)
+            if learner.n_seen > start:
+                learner.columns.take(rows[: learner.n_seen - start])
+        raise

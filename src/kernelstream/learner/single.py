@@ -1,0 +1,109 @@
+"""One row at a time: the short ways for rows that reach the model as they come, and rows that wait for their label."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..encoding.values import MEAN
+from ..engine.lane import Lane
+from ..engine.runner import Runner
+from ..numerics.interrupts import held
+from ..numerics.rows import as_matrix, to_block
+from .names import taking_names
+from .room import fitting_width, make_room
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+
+def as_rows(x: Any) -> Any:
+    """One row as a block of rows."""
+    return [x] if isinstance(x, Mapping) else np.asarray(x)[None]
+
+
+def _is_plain(learner: "Learner") -> bool:
+    """Whether rows reach the model as they come."""
+    return not (learner.inputs.features.changes or learner.inputs.targets.changes)
+
+
+def score_row(learner: "Learner", x: Any) -> np.ndarray | None:
+    """The short way for a plain row, (1, K); None where the long one must look at it."""
+    learner._catch_up()
+    with learner._turns.reading:
+        if learner._runner is None or not _is_plain(learner):
+            return None
+        if type(x) is dict and learner.columns is not None:
+            x = learner.columns.known(x)
+        return learner._runner.score_one(x)
+
+
+def learn_row(learner: "Learner", x: Any, y: Any, weight: float) -> np.ndarray | None:
+    """The short way for a plain row, (1, K); None where the long one must look at it."""
+    a, b, c, d = learner._turns.all
+    with learner._turns.learning, a, b, c, d:
+        runner, target = learner._runner, learner.task.encode_one(y)
+        if runner is None or target is None or learner._opening is not None or not _is_plain(learner):
+            return None
+        columns = learner.columns if type(x) is dict else None
+        row = x if columns is None else columns.complete(x)
+        if columns is None or columns.missing != MEAN:
+            return _learn_plain(learner, runner, row, target, weight)
+        with held():
+            scores = _learn_plain(learner, runner, row, target, weight)
+            if scores is not None and row is not None:
+                columns.note(row)
+        return scores
+
+
+def _learn_plain(learner: "Learner", runner: Runner, row: Any, target: float, weight: float) -> np.ndarray | None:
+    try:
+        found = runner.learn_one(row, target, weight, learner._calibration)
+    except FloatingPointError:
+        learner.losses = np.zeros(0)
+        raise
+    if found is None:
+        return None
+    scores, learner.losses = found
+    return scores
+
+
+def lane_of(learner: "Learner") -> Lane | None:
+    """The shortest way for dictionaries of known numbers; None while there is none."""
+    columns, runner = learner.columns, learner._runner
+    if columns is None or runner is None or columns.plain != learner.width or columns.missing == MEAN:
+        return None
+    if learner._opening is not None or not _is_plain(learner):
+        return None
+    return Lane(learner, columns.numbers)
+
+
+def show_waiting(learner: "Learner", x: Any, id: Any) -> np.ndarray:
+    """Scores (1, K) of a row that waits for its label from now on."""
+    hash(id)
+    with learner._turns.learning:
+        if not isinstance(x, Mapping):
+            return _show_waiting(learner, as_matrix(np.asarray(x)[None]).astype(np.float64), id)
+        with learner._turns.alone(), taking_names(learner, [x]) as columns:
+            return _show_waiting(learner, columns.take([x]), id)
+
+
+def _show_waiting(learner: "Learner", X: Any, id: Any) -> np.ndarray:
+    to_block(X, learner.dtype)
+    width = fitting_width(learner, X)
+    with learner._turns.alone():
+        if learner._runner is not None:
+            make_room(learner, width, learner.task)
+        scores = learner.show(X)
+        learner.waiting.add(id, X[0])
+    return scores
+
+
+def learn_waiting(learner: "Learner", id: Any, y: Any, weight: float) -> np.ndarray:
+    """Learn the label of a row that waited for it; its scores (K,) from before."""
+    with learner._turns.learning, held():
+        row = learner.waiting.row(id)
+        row = np.pad(row, (0, max(0, learner.width - len(row))))
+        scores = learner.learn_one(row, y, weight)
+        learner.waiting.drop(id)
+        return scores
