@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, make
 from kernelstream.kernels import Gaussian
+from kernelstream.learner.room import make_room
 
 from .data import Data
 
@@ -77,7 +78,7 @@ class Case:
         """The learner before the rows that are timed."""
         task = Binary([-1, 1]) if self.n_outputs == 1 else Multiclass(range(self.n_outputs))
         learner = Learner(make(self.learner, **self.parameters), task, dtype=self.dtype, threads=self.threads)
-        learner._make_room(self.data.X.shape[1], task)
+        make_room(learner, self.data.X.shape[1], task)
         if self.warm:
             learner.learn(self.data.X[: self.warm], self.data.y[: self.warm])
         return learner

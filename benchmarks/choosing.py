@@ -1,4 +1,4 @@
-"""Which learner? Every learner on every development data set, as it comes: error against time, memory and drift.
+"""Which learner? Every learner on every development data set, as it comes: error against time, memory, drift, labels.
 
     python -m benchmarks.choosing            # runs what is missing, writes picture and table of docs/choosing.md
     python -m benchmarks.choosing --anew     # runs everything
@@ -22,6 +22,7 @@ import numpy as np
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
 from kernelstream.algorithms import PURPOSES
 
+from . import asking
 from .no_tuning.sets import DESIGN, SETS, Rows, rows_of
 
 ROWS, BLOCK = 10_000, 500
@@ -101,10 +102,11 @@ def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     from kernelstream.report.plots import LIGHT
-    from kernelstream.report.scatter import label_points, settle
+    from kernelstream.report.scatter import label_points, lay_out
 
     plt.style.use(DOCS / "examples" / "kernelstream.mplstyle")
-    figure, axes = plt.subplots(1, 3, figsize=(16.5, 8.2), sharey=False)
+    figure, places = plt.subplots(2, 2, figsize=(14.5, 16.0), sharey=False)
+    *axes, last = places.flat
     panels = (
         ("microseconds", "error", "microseconds a row, one core", "times the least error, all sets"),
         ("bytes", "error", "bytes of the model", "times the least error, all sets"),
@@ -123,12 +125,38 @@ def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
                 side.set_major_locator(FixedLocator(TICKS))
                 side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
                 side.set_minor_formatter(NullFormatter())
+    draw_labels(last, json.loads(asking.FILE.read_text()))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
-    settle(figure)
+    lay_out(figure)
     for axis, (across, up, *_) in zip(axes, panels, strict=True):
         places = [(one[across], one[up]) for one in shown.values()]
         label_points(axis, list(shown), places, np.full(len(shown), AREA), LIGHT, fontsize=7.5)
     figure.savefig(path, dpi=110)
+
+
+def draw_labels(axis: Any, cases: list[dict[str, Any]]) -> None:
+    """What few labels cost where rules ask for them, and as many at random; mistakes as multiples of those with all."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    colours = dict(zip(dict.fromkeys(one["learner"] for one in cases), ("C0", "C1", "C2"), strict=True))
+    marks = dict(zip(dict.fromkeys(one["data"] for one in cases), "os", strict=True))
+    for one in cases:
+        colour, mark, across = colours[one["learner"]], marks[one["data"]], 100 * one["share"]
+        up = [one["random"] / one["all"], one["mistakes"] / one["all"]]
+        axis.plot([across, across], up, color=colour, lw=0.8)
+        axis.scatter(across, up[0], marker=mark, facecolor="none", edgecolor=colour, s=2 * AREA)
+        axis.scatter(across, up[1], marker=mark, color=colour, s=2 * AREA)
+    for name, colour in colours.items():
+        axis.plot([], [], color=colour, label=name)
+    for name, mark in marks.items():
+        axis.scatter([], [], marker=mark, color="grey", label=name)
+    axis.scatter([], [], facecolor="none", edgecolor="grey", s=2 * AREA, label="as many at random")
+    axis.set(xscale="log", yscale="log", xlabel="labels asked for, %", ylabel="times the mistakes with all labels")
+    for side, ticks in ((axis.xaxis, (5, 10, 20, 50, 100)), (axis.yaxis, (1, 1.5, 2, 2.5))):
+        side.set_major_locator(FixedLocator(ticks))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        side.set_minor_formatter(NullFormatter())
+    axis.legend(loc="upper right")
 
 
 def table(shown: dict[str, dict[str, float]]) -> str:

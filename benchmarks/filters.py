@@ -85,8 +85,8 @@ def the_papers(sigmas: tuple[float, ...] = (1.0, 0.5**0.5)) -> list[str]:
         cells = []
         for sigma in sigmas:
             found = np.array([experiment(name, parameters, sigma, seed) for seed in range(SEEDS)])
-            (error, size), (spread, some) = found.mean(axis=0), found.std(axis=0)
-            cells.append(f"{size:.1f} ± {some:.1f}, {error:.2f} ± {spread:.2f}")
+            (error, size), (deviation, some) = found.mean(axis=0), found.std(axis=0)
+            cells.append(f"{size:.1f} ± {some:.1f}, {error:.2f} ± {deviation:.2f}")
         lines.append(f"| {label} | {published} | " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
     return lines

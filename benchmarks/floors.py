@@ -64,7 +64,7 @@ ONE_PASS = Piece("a removal: one pass over the points", passes(1))
 TWO_PASSES = Piece("a removal: two passes over the points", passes(2))
 FORWARD = Piece("a move: one forward solve", solves("forward", sizes_moved))
 BACKWARD = Piece("a move: one backward solve", solves("backward", sizes_moved))
-SPREADING = Piece("a move: one axpy on the coefficients (two with several outputs)", coef_axpys)
+COEFFICIENTS = Piece("a move: one axpy on the coefficients (two with several outputs)", coef_axpys)
 COLUMN = Piece("a removal: a column of the inverse Gram matrix (two solves)", columns)
 DOWNDATE = Piece("a removal: a rank-one update of the factor behind the point", downdates)
 PROJECTION = (ROW, FORWARD, COLUMN, DOWNDATE, ONE_PASS)
@@ -170,12 +170,12 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "rbp": (ROW,),
     "omkc": (ROW, Piece("a row: for each other kernel an exp a point, a dot for each output", other_kernels)),
     "forgetron": (ROW, SECOND_ROW),
-    "projectron": (ROW, FORWARD, BACKWARD, SPREADING),
+    "projectron": (ROW, FORWARD, BACKWARD, COEFFICIENTS),
     "projectron++": (
         ROW,
         Piece("a mistake or margin error: one forward solve", solves("forward", margin_errors)),
         BACKWARD,
-        SPREADING,
+        COEFFICIENTS,
     ),
     "bogd": (ROW, ONE_PASS),
     "bogd++": (ROW, TWO_PASSES),
@@ -211,7 +211,10 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         COLUMN,
         DOWNDATE,
         ONE_PASS,
-        Piece("a removal: two outer products", symmetric(2, sizes_full, outer=True)),
+        Piece(
+            "a removal: a symmetric matrix is turned on both sides, as two outer products",
+            symmetric(2, sizes_full, outer=True),
+        ),
     ),
     "klms": (ROW,),
     "qklms": (ROW, NEAREST),

@@ -34,7 +34,6 @@ SHARES = {"models": 0.4, "rows": 0.3, "files": 0.29, "commands": 0.01}
 _AT_A_TIME = 500
 _READ = ("--config", "--orders", "--test")
 _PATIENCE = 60.0
-_LEARNERS = ("rbp", "fogd", "nogd", "bsgd-m", "bogd++", "projectron", "budget-perceptron", "polk", "avm", "forgetron")
 _EXTREMES = (0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, -(2**63))
 _REALS = (0.0, -0.0, 1e-300, 1e15, 1e20, 1e39, 1e300, -1e300, np.inf, -np.inf, np.nan)
 
@@ -132,47 +131,62 @@ def _pick(rng: np.random.Generator, values: Any) -> Any:
     return values[int(rng.integers(len(values)))]
 
 
-def _small(name: str) -> Any:
-    from kernelstream import make
+def _made(name: str, task: str) -> tuple[Any, Any]:
+    """A small learner of a task, and labels of the rows that it has learned and of some more; always the same."""
+    from kernelstream import Binary, Learner, Multiclass, Regression, make
+    from kernelstream.laws.examples import adjusted
 
-    sizes = {"budget": 8, "n_components": 12, "rank": 4}
-    return make(name, **{key: size for key, size in sizes.items() if hasattr(make(name), key)})
+    tasks = {"binary": Binary([-1, 1]), "multiclass": Multiclass([0, 1, 2]), "regression": Regression()}
+    X = _rows()
+    labels = {
+        "binary": np.sign(X[:, 0] * X[:, 1]),
+        "multiclass": np.random.default_rng(1).integers(0, 3, len(X)),
+        "regression": X[:, 0],
+    }[task]
+    learner = Learner(adjusted(make(name), budget=8, n_components=12, rank=4, size="small"), tasks[task], threads=1)
+    learner.learn(X[:40], labels[:40])
+    return learner, labels
+
+
+def _rows() -> Any:
+    return np.random.default_rng(0).normal(size=(60, 3))
+
+
+def _algorithms() -> list[tuple[str, str]]:
+    """Every learner with each of its tasks."""
+    from kernelstream import ALGORITHMS
+
+    return [(name, task) for name, spec in ALGORITHMS.items() for task in spec.tasks]
 
 
 class Models:
     """Files of small models, of which a byte, a number of an array or a value of the header is another."""
 
     def __init__(self, folder: Path):
-        from kernelstream import Binary, Learner, Multiclass, Regression
+        self.X, self.folder = _rows(), folder
+        self.files: dict[tuple[str, str], tuple[bytes, Any]] = {}
 
-        rng = np.random.default_rng(0)
-        self.X = rng.normal(size=(60, 3))
-        targets = {
-            "binary": (Binary([-1, 1]), np.sign(self.X[:, 0] * self.X[:, 1])),
-            "multiclass": (Multiclass([0, 1, 2]), rng.integers(0, 3, 60)),
-            "regression": (Regression(), self.X[:, 0]),
-        }
-        self.folder, self.files = folder, []
-        for name in _LEARNERS:
-            spec = _small(name)
-            for task in spec.tasks:
-                learner = Learner(spec, targets[task][0])
-                learner.learn(self.X[:40], targets[task][1][:40])
-                path = folder / f"{name}-{task}.ks"
-                learner.save(path)
-                self.files.append((path.read_bytes(), targets[task][1][40:46]))
+    def file(self, name: str, task: str) -> tuple[bytes, Any]:
+        """One that is whole, and labels to go on with."""
+        if (name, task) not in self.files:
+            learner, labels = _made(name, task)
+            learner.save(self.folder / "whole.ks")
+            self.files[name, task] = (self.folder / "whole.ks").read_bytes(), labels[40:46]
+        return self.files[name, task]
 
     def __call__(self, rng: np.random.Generator) -> tuple[str, str]:
         from kernelstream import Learner
         from kernelstream.engine.state import ModelFileError
 
-        data, y = _pick(rng, self.files)
+        name, task = _pick(rng, _algorithms())
+        data, y = self.file(name, task)
         path = self.folder / "m.ks"
         path.write_bytes(self.mutated(rng, data))
 
         def load() -> tuple[str, str]:
             learner = Learner.load(path)
-            return _ending(lambda: use(learner), (ValueError, FloatingPointError))
+            outcome, what = _ending(lambda: use(learner), (ValueError, FloatingPointError))
+            return outcome, f"{name} {task}: {what}"
 
         def use(learner: Any) -> tuple[str, str]:
             X = self.X[40:46, : learner.width] if learner.width <= 3 else np.zeros((6, learner.width))
@@ -256,30 +270,22 @@ class Rows:
     """Rows, labels and weights of every dtype, shape and size, for learners that have learned before."""
 
     def __init__(self, folder: Path):
-        from kernelstream import Binary, Learner, Regression
-
-        rng = np.random.default_rng(0)
-        self.X = rng.normal(size=(30, 3))
-        self.learners = []
-        for name in _LEARNERS:
-            for task, y in ((Binary([-1, 1]), np.sign(self.X[:, 0])), (Regression(), self.X[:, 0])):
-                if task.name in _small(name).tasks:
-                    learner = Learner(_small(name), task)
-                    learner.learn(self.X, y)
-                    self.learners.append((learner.save, folder / f"{name}-{task.name}.ks", task))
-        for save, path, _ in self.learners:
-            save(path)
+        self.X, self.folder = _rows(), folder
 
     def __call__(self, rng: np.random.Generator) -> tuple[str, str]:
         from kernelstream import Learner
 
-        _, path, task = _pick(rng, self.learners)
+        name, task = _pick(rng, _algorithms())
+        path = self.folder / f"{name}-{task}.ks"
+        if not path.exists():
+            _made(name, task)[0].save(path)
         learner = Learner.load(path)
         n = int(rng.integers(0, 6))
         X = _odd(rng, rng.normal(size=(n, _pick(rng, (3, 3, 3, 3, 2, 4)))))
-        y = _odd(rng, np.sign(rng.normal(size=n)) if task.name == "binary" else rng.normal(size=n))
+        labels = {"binary": np.sign(rng.normal(size=n)), "multiclass": rng.integers(0, 3, n).astype(np.float64)}
+        y = _odd(rng, labels.get(task, rng.normal(size=n)))
         weight = _odd(rng, rng.random(n)) if rng.random() < 0.3 else None
-        before = learner.scores(self.X)
+        before = learner.to_parts()
 
         def learn() -> tuple[str, str]:
             scores = learner.learn(X, y, sample_weight=weight)
@@ -287,9 +293,21 @@ class Rows:
             return ("taken", "") if finite else ("not finite", "scores")
 
         outcome, what = _ending(learn, (ValueError, TypeError, FloatingPointError))
-        if outcome == "refused" and learner.n_seen == 30 and not np.array_equal(learner.scores(self.X), before):
-            return "changed by a refusal", what
-        return outcome, what
+        if outcome == "refused":
+            # A step that is not taken ends a call; the rows before it are learned, as they would be alone.
+            other, reached = Learner.load(path), learner.n_seen - 40
+            if reached > 0:
+                other.learn(X[:reached], y[:reached], weight if np.ndim(weight) == 0 else weight[:reached])
+                before = other.to_parts()
+            if _differ(before, learner.to_parts()):
+                outcome = "changed by a refusal"
+        return outcome, f"{name} {task}: {what}"
+
+
+def _differ(parts: Any, others: Any) -> bool:
+    """Whether two learners know different things, bit for bit."""
+    (header, arrays), (said, theirs) = parts, others
+    return header != said or any(array.tobytes() != theirs[name].tobytes() for name, array in arrays.items())
 
 
 def _odd(rng: np.random.Generator, values: Any) -> Any:

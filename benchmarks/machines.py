@@ -10,6 +10,7 @@ Errors do not depend on clocks: they come from the real coordinator and learners
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from math import ceil, log2
 from pathlib import Path
@@ -20,11 +21,16 @@ import numpy as np
 from kernelstream import ALGORITHMS, Binary, Learner, make
 from kernelstream.distributed import Coordinator, train
 from kernelstream.distributed.coordinator import Plan as Rounds
+from kernelstream.distributed.ledger import Work
 from kernelstream.distributed.simulated import Costs, SimulatedCrew
-from kernelstream.distributed.worker import Worker, learner_of
+from kernelstream.distributed.worker import Task, Worker, learner_of
+from kernelstream.engine.loop import BOTH, LIFT, AtOnce, Examples, learn_rows
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import default_metrics
-from kernelstream.sources import ArraySource
+from kernelstream.numerics.compile import direct
+from kernelstream.numerics.rows import to_block
+from kernelstream.sources import ArraySource, open_source
+from kernelstream.sources.pieces import looked_at
 from kernelstream.tasks import BINARY
 
 from .measure import Plan
@@ -33,11 +39,13 @@ from .results import Record, Results
 from .tables import table
 
 ROOT = Path(__file__).parents[1]
-SPREAD = {"fogd": {}, "ridge": {"n_components": 400}}
+PARAMETERS = {"fogd": {}, "ridge": {"n_components": 400}}
 WORKERS = (1, 2, 4, 8)
-ROWS = 1_000_000
+ROWS = (1_000_000, 4_000_000)
+ROW_PARTS = ("read", "lift", "step", "rest")
 ERROR_ROWS = 10_000
-CLUSTERS = {"fogd": (1, 2, 10, 100, 1000), "ridge": (1, 2, 10)}
+CLUSTERS = (1, 2, 10, 100, 1000)
+MOST_BYTES = 1e9  # of models that are simulated: a worker has two, and they stay in one memory
 SIMULATED_ROWS, FAR = 200_000, 10**9
 NETWORK = 1.25e9  # bytes a second: 10 Gbit/s
 PRICES = (10**9, 10**12)  # rows
@@ -46,8 +54,11 @@ ALONE = ("stack",)  # its parts are in the table
 
 def machines(plan: Plan) -> list[Record]:
     quick = plan.most_rows < 10_000
-    records = _speeds(20_000 if quick else ROWS, 1 if quick else 3)
-    records += _costs()
+    records: list[Record] = []
+    for rows in (20_000,) if quick else ROWS:
+        for name in PARAMETERS:
+            records += _speeds(name, rows, 1 if quick else 3)
+    records += _rows(5_000 if quick else 200_000) + _costs()
     records += _errors(2000 if quick else ERROR_ROWS, ["fogd", "rbp"] if quick else list(ALGORITHMS))
     return records + _predicted(records, quick)
 
@@ -58,73 +69,138 @@ def _drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _learner(name: str) -> Learner:
-    return Learner(make(name, kernel=Gaussian(0.5), **SPREAD[name]), Binary([0.0, 1.0]), threads=1)
+    return Learner(make(name, kernel=Gaussian(0.5), **PARAMETERS[name]), Binary([0.0, 1.0]), threads=1)
 
 
-def _speeds(rows: int, turns: int) -> list[Record]:
-    """Rows a second of one and of two workers, from Parquet, in turns."""
+def _written(folder: str, rows: int) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     X, y = _drawn(rows)
+    path = f"{folder}/rows.parquet"
+    columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
+    pq.write_table(pa.table({**columns, "y": y}), path, row_group_size=max(rows // 40, 1))
+    return path
+
+
+def _speeds(name: str, rows: int, turns: int) -> list[Record]:
+    """Rows a second of one and of two workers, from Parquet, in turns; the share of the time in which a worker does not
+    read and learn.
+    """
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/rows.parquet"
-        columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}
-        pq.write_table(pa.table({**columns, "y": y}), path, row_group_size=max(rows // 40, 1))
-        for name in SPREAD:
-            for _ in range(turns):
-                for workers in (1, 2):
-                    result = train(path, _learner(name), workers=workers)
-                    last, took = result.trace.last, sum(one.took for one in result.synchronisations)
-                    record = {"kind": "speed", "learner": name, "workers": workers, "rows": rows}
-                    record |= {"a_second": last.rows / last.seconds, "synchronising": took / last.seconds}
-                    record |= {"a_worker": statistics.mean(one.rows_per_second for one in result.workers)}
-                    found.append(record)
-                    print("  " + ", ".join(f"{k} {v}" for k, v in record.items()), flush=True)
+        path = _written(folder, rows)
+        for _ in range(turns):
+            for workers in (1, 2):
+                result = train(path, _learner(name), workers=workers)
+                last, busy = result.trace.last, sum(one.seconds for one in result.workers)
+                record = {"kind": "speed", "learner": name, "workers": workers, "rows": rows}
+                record |= {"a_second": last.rows / last.seconds, "idle": 1.0 - busy / workers / last.seconds}
+                found.append(record)
+                print("  " + ", ".join(f"{k} {v}" for k, v in record.items()), flush=True)
     return found
 
 
+def _rows(rows: int) -> list[Record]:
+    """Seconds of the processor a row: to read it from Parquet, to lift it, to evaluate and step, and what else a worker
+    does with it (scaling, labels, metrics).
+    """
+    metrics, found = default_metrics(BINARY), []
+    with tempfile.TemporaryDirectory() as folder:
+        source = open_source(_written(folder, rows))
+        head = looked_at(source)[0]
+        X, y = (np.concatenate(parts) for parts in zip(*source, strict=True))
+        for name in PARAMETERS:
+            learner = _learner(name)
+            learner.learn(X[:2000], y[:2000])
+            parts = learner.to_parts()
+            worker = Worker()
+
+            def learned(worker: Worker = worker, parts: Any = parts) -> float:
+                worker.adopt(Task(metrics, head), parts)
+                return _processor(lambda: worker.learn(Work(0, 0), source, rows))
+
+            def lifted(learner: Learner = learner, step: bool = False) -> float:
+                return _halves(learner, X, y, step)
+
+            kinds = {"all": learned, "read": lambda: _processor(lambda: deque(source, 0)), "lift": lifted}
+            kinds["both"] = lambda: lifted(step=True)
+            seconds = {kind: statistics.median(made() for _ in range(3)) / rows for kind, made in kinds.items()}
+            step = seconds["both"] - seconds["lift"]
+            rest = seconds["all"] - seconds["read"] - seconds["both"]
+            told = {"read": seconds["read"], "lift": seconds["lift"], "step": step, "rest": rest}
+            found.append({"kind": "row", "learner": name, **told})
+            print("  " + ", ".join(f"{k} {v}" for k, v in found[-1].items()), flush=True)
+    return found
+
+
+def _halves(learner: Learner, X: np.ndarray, y: np.ndarray, step: bool) -> float:
+    """Seconds in which the engine lifts the rows, or lifts them and learns."""
+    runner = learner.snapshot()._runner
+    assert runner is not None
+    scratch = runner.scratch()
+    targets, n = np.where(y > 0, 1.0, -1.0), len(y)
+    scores, losses = np.zeros((n, 1), np.float32), np.zeros(n)
+    examples = Examples(to_block(X, np.float32)[0], targets, np.ones(n), scores, losses, AtOnce())
+
+    state, chunk = runner.state, scratch.common.chunk
+    learn_rows(runner.record, state, scratch, examples, 0, min(chunk, n), LIFT)
+    learn_chunk = direct(learn_rows, runner.record, state, scratch, examples, 0, 0, BOTH)
+
+    def lift() -> None:
+        for first in range(0, n, chunk):
+            learn_chunk(runner.record, state, scratch, examples, first, min(first + chunk, n), LIFT)
+
+    return _processor(lambda: runner.learn(examples, 1)) if step else _processor(lift)
+
+
+def _processor(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def _costs() -> list[Record]:
-    """Of one synchronisation: the bytes of a model, seconds to take it apart and make it anew, and to merge two; of a
-    call of Ray.
+    """Of one synchronisation: the bytes of a model, seconds of the processor to adopt one, and to merge one into
+    another; of a call of Ray: seconds until its answer, and those of the processor of whoever makes it.
     """
     import ray
 
     X, y = _drawn(4000)
     found = []
-    for name in SPREAD:
+    for name in PARAMETERS:
         begun = _learner(name)
         begun.learn(X[:2000], y[:2000])
-        forks = []
-        for rows in (slice(2000, 3000), slice(3000, 4000)):
-            forks.append(begun.snapshot())
-            forks[-1].learn(X[rows], y[rows])
-        parts = [fork.to_parts() for fork in forks]
-        made = _median(lambda: learner_of(parts[0]))  # noqa: B023
-        merge = _median(lambda: learner_of(parts[0]).merge(forks[1], since=begun))  # noqa: B023
-        size = sum(array.nbytes for array in parts[0][1].values())
-        found.append({"kind": "cost", "learner": name, "bytes": size, "made": made, "merge": merge})
+        one, two = begun.snapshot(), begun.snapshot()
+        one.learn(X[2000:3000], y[2000:3000])
+        two.learn(X[3000:], y[3000:])
+        parts, ones = two.to_parts(), iter([one.snapshot() for _ in range(15)])
+        adopt = _median(lambda: _processor(lambda: learner_of(parts).snapshot()))  # noqa: B023
+        merge = _median(lambda: _processor(lambda: next(ones).merge(learner_of(parts), since=begun)))  # noqa: B023
+        size = sum(array.nbytes for array in parts[1].values())
+        found.append({"kind": "cost", "learner": name, "bytes": size, "adopt": adopt, "merge": merge})
     with_ray = not ray.is_initialized()
     if with_ray:
         ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     actor = ray.remote(Worker).remote()
-    small = ray.put(0)
     ray.get(actor.__ray_ready__.remote())
-    found.append({"kind": "call", "seconds": _median(lambda: ray.wait([actor.__ray_ready__.remote()]), 200)})
-    del small
+    answers = [_answered(ray, actor) for _ in range(500)]
+    clock, processor = (statistics.median(each) for each in zip(*answers, strict=True))
+    found.append({"kind": "call", "seconds": clock, "ask": processor})
     if with_ray:
         ray.shutdown()
     return found
 
 
-def _median(work: Callable[[], Any], times: int = 15) -> float:
-    seconds = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
+def _answered(ray: Any, actor: Any) -> tuple[float, float]:
+    """Seconds of the clock and of the processor of a call and its answer."""
+    began, start = time.perf_counter(), time.process_time()
+    ray.get(actor.__ray_ready__.remote())
+    return time.perf_counter() - began, time.process_time() - start
+
+
+def _median(seconds: Callable[[], float]) -> float:
+    return statistics.median(seconds() for _ in range(15))
 
 
 def _errors(rows: int, names: Sequence[str]) -> list[Record]:
@@ -159,46 +235,62 @@ def _predicted(records: list[Record], quick: bool) -> list[Record]:
     """Rows a second and errors of clusters: simulated, the real coordinator and learners with virtual clocks, and by
     the cost model alone, which goes on to as many rows as one likes.
     """
-    call = next(one["seconds"] for one in records if one["kind"] == "call")
-    X, y = _drawn(5_000 if quick else SIMULATED_ROWS)
+    call = next(one for one in records if one["kind"] == "call")
     found = []
-    for name in SPREAD:
-        speeds = [one for one in records if one["kind"] == "speed" and one["learner"] == name]
-        cost = next(one for one in records if one["kind"] == "cost" and one["learner"] == name)
-        for workers in CLUSTERS[name][: 2 if quick else None]:
-            # Two workers share what two cores of this machine share; those of a cluster do not.
-            alike = [one for one in speeds if one["workers"] == min(workers, 2)] if workers <= 2 else speeds
-            row = 1.0 / statistics.median(one["a_worker"] for one in alike)
-            costs = Costs(row=row, merge=cost["merge"], call=call, bandwidth=NETWORK)
-            pieces, metrics = _pieces(X, y, 8 * workers), default_metrics(BINARY)
-            crew = SimulatedCrew(workers, costs)
-            result = Coordinator(
-                crew, _learner(name), pieces, metrics, Rounds(), source=pieces[0], head=pieces[0]
-            ).run()
-            last = result.trace.last
-            record = {"kind": "predicted", "learner": name, "workers": workers, "rows": len(y)}
-            record |= {"simulated": last.rows / last.seconds, "error": last.metrics["mistake_rate"]}
-            record |= {"model": len(y) / _seconds(len(y), workers, costs, cost)}
-            record |= {"far": FAR / _seconds(FAR, workers, costs, cost)}
+    for name in PARAMETERS:
+        row, cost = (
+            next(one for one in records if one["kind"] == kind and one["learner"] == name) for kind in ("row", "cost")
+        )
+        seconds = sum(row[part] for part in ROW_PARTS)
+        costs = Costs(seconds, cost["merge"], call["seconds"], NETWORK, cost["adopt"], call["ask"])
+        for workers in CLUSTERS[: 2 if quick else None]:
+            rows = 5_000 if quick else ROWS[0] if workers <= 2 else SIMULATED_ROWS
+            record = {"kind": "predicted", "learner": name, "workers": workers, "rows": rows}
+            if workers * cost["bytes"] < MOST_BYTES:
+                record |= _simulated(name, rows, workers, costs)
+            record |= {"model": rows / _seconds(rows, workers, costs, cost["bytes"])}
+            record |= {"far": FAR / _seconds(FAR, workers, costs, cost["bytes"])}
             found.append(record)
             print("  " + ", ".join(f"{k} {v}" for k, v in record.items()), flush=True)
     return found
 
 
-def _seconds(rows: int, workers: int, costs: Costs, cost: Record) -> float:
-    """The cost model: what the coordinator's rounds take."""
-    travel, known, seconds = cost["bytes"] / costs.bandwidth, 0.0, 0.0
+def _simulated(name: str, rows: int, workers: int, costs: Costs) -> Record:
+    X, y = _drawn(rows)
+    pieces, crew = _pieces(X, y, 8 * workers), SimulatedCrew(workers, costs)
+    metrics = default_metrics(BINARY)
+    made = Coordinator(crew, _learner(name), pieces, metrics, Rounds(), source=pieces[0], head=pieces[0])
+    last = made.run().trace.last
+    return {"simulated": last.rows / last.seconds, "error": last.metrics["mistake_rate"]}
+
+
+def _seconds(rows: int, workers: int, costs: Costs, size: int) -> float:
+    """The cost model: what the coordinator's rounds take. Each call takes a worker and the coordinator their time;
+    where these are many, the coordinator's is longer.
+    """
+    travel, known, seconds = size / costs.bandwidth, 0.0, 0.0
     assert costs.row is not None and costs.merge is not None
     while known < rows:
-        total, step = Rounds().rows(int(known), workers)
+        total, most = Rounds().rows(int(known), workers)
         total = min(total, rows - known)
         busy = 1 if Rounds().alone(int(known)) > 0 else workers
-        calls = ceil(total / busy / step)
+        calls = _calls(total, most, busy, 1.0 / costs.row)
+        seconds += max(total / busy * costs.row + ceil(calls / busy) * costs.call, calls * costs.ask)
         levels = ceil(log2(busy))
-        seconds += total / busy * costs.row + calls * costs.call + 2 * costs.call
-        seconds += levels * (costs.merge + travel + costs.call) + ceil(log2(workers + 1)) * travel + cost["made"]
+        seconds += (busy + 1) * costs.ask + costs.call  # of whom models are asked for
+        seconds += levels * (costs.merge + travel + costs.call) + (busy - 1) * costs.ask
+        seconds += workers * costs.ask + ceil(log2(workers + 1)) * travel + costs.adopt + costs.call
         known += total
     return seconds
+
+
+def _calls(total: float, most: int, workers: int, speed: float) -> int:
+    """In how many calls a round's rows are learned."""
+    calls = 0
+    while total > 0:
+        total -= Rounds().step(total, most, workers, speed)
+        calls += 1
+    return calls
 
 
 # The page.
@@ -218,6 +310,7 @@ def write_scale(results: Results, path: Path) -> None:
 def _tables(results: Results) -> dict[str, str]:
     return {
         "speeds": _speed_table(results.records("machines", kind="speed")),
+        "rows": _row_table(results.records("machines", kind="row")),
         "costs": _cost_table(results),
         "errors": _error_table(results.records("machines", kind="error")),
         "predicted": _predicted_table(results),
@@ -226,38 +319,44 @@ def _tables(results: Results) -> dict[str, str]:
 
 
 def _speed_table(records: list[Record]) -> str:
+    if not records:
+        return "Not measured."
     rows = []
-    for name in SPREAD:
-        each = {
-            workers: [one["a_second"] for one in records if one["learner"] == name and one["workers"] == workers]
-            for workers in (1, 2)
-        }
-        if each[1]:
-            ratios = [two / one for one, two in zip(each[1], each[2], strict=True)]
-            share = statistics.median(
-                one["synchronising"] for one in records if one["learner"] == name and one["workers"] == 2
-            )
-            one, two = (f"{statistics.median(each[workers]):,.0f}" for workers in (1, 2))
-            rows.append(
-                [
-                    name,
-                    one,
-                    two,
-                    f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
-                    f"{100 * share:.0f} %",
-                ]
-            )
-    return table(("learner", "1 worker, rows/s", "2 workers", "ratio", "of it synchronising"), rows)
+    for name in PARAMETERS:
+        for n in sorted({one["rows"] for one in records}):
+            each = {
+                workers: [one for one in records if (one["learner"], one["rows"], one["workers"]) == (name, n, workers)]
+                for workers in (1, 2)
+            }
+            if not each[1]:
+                continue
+            ratios = [b["a_second"] / a["a_second"] for a, b in zip(each[1], each[2], strict=True)]
+            one, two = (f"{statistics.median(s['a_second'] for s in each[workers]):,.0f}" for workers in (1, 2))
+            idle = [f"{100 * statistics.median(s['idle'] for s in each[workers]):.0f} %" for workers in (1, 2)]
+            ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+            rows.append([name, f"{n:,}", one, two, ratio, " and ".join(idle)])
+    return table(("learner", "rows", "1 worker, rows/s", "2 workers", "ratio", "of it not learning"), rows)
+
+
+def _row_table(records: list[Record]) -> str:
+    rows = []
+    for one in records:
+        told = [1e6 * one[part] for part in ROW_PARTS]
+        rows.append([one["learner"], *(f"{each:.2f}" for each in told), f"{1e6 / sum(told):,.0f}"])
+    return table(("learner", "read, µs", "lift, µs", "evaluate and step, µs", "the rest, µs", "rows/s of a core"), rows)
 
 
 def _cost_table(results: Results) -> str:
     rows = [
-        [one["learner"], f"{one['bytes'] / 1e3:,.0f} kB", f"{1e3 * one['made']:.2f} ms", f"{1e3 * one['merge']:.2f} ms"]
+        [one["learner"], f"{one['bytes'] / 1e3:,.0f} kB"] + [f"{1e3 * one[part]:.2f} ms" for part in ("adopt", "merge")]
         for one in results.records("machines", kind="cost")
     ]
-    calls = results.records("machines", kind="call")
-    said = f"A call of Ray and its answer: {1e3 * calls[0]['seconds']:.2f} ms." if calls else ""
-    return table(("learner", "a model", "made of its parts", "two merged"), rows) + f"\n\n{said}"
+    said = "".join(
+        f"A call of Ray and its answer: {1e3 * one['seconds']:.2f} ms, of which the coordinator is busy for "
+        f"{1e3 * one['ask']:.2f} ms."
+        for one in results.records("machines", kind="call")
+    )
+    return table(("learner", "a model", "adopted", "merged into another"), rows) + f"\n\n{said}"
 
 
 def _error_table(records: list[Record]) -> str:
@@ -273,12 +372,14 @@ def _error_table(records: list[Record]) -> str:
 def _predicted_table(results: Results) -> str:
     rows = []
     for one in results.records("machines", kind="predicted"):
-        seen = results.records("machines", kind="speed", learner=one["learner"], workers=one["workers"])
+        facts = {"learner": one["learner"], "workers": one["workers"], "rows": one["rows"]}
+        seen = results.records("machines", kind="speed", **facts)
         measured = f"{statistics.median(each['a_second'] for each in seen):,.0f}" if seen else "-"
-        told = [f"{one[name]:,.0f}" for name in ("simulated", "model", "far")]
-        rows.append([one["learner"], f"{one['workers']:,}", measured, *told, f"{100 * one['error']:.2f} %"])
-    head = ("learner", "workers", "rows/s, measured", "simulated", "cost model", f"cost model, {FAR:.0e} rows", "error")
-    return table(head, rows)
+        told = [f"{one[name]:,.0f}" if name in one else "-" for name in ("simulated", "model", "far")]
+        error = f"{100 * one['error']:.2f} %" if "error" in one else "-"
+        rows.append([one["learner"], f"{one['workers']:,}", f"{one['rows']:,}", measured, *told, error])
+    head = ("learner", "workers", "rows", "rows/s, measured", "simulated", "cost model")
+    return table((*head, f"cost model, {FAR:.0e} rows", "error"), rows)
 
 
 def _hours_table(records: list[Record]) -> str:

@@ -60,4 +60,13 @@ def machine() -> str:
             cpu = f"{names[0]}, {len(names)} cores"
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "scikit-learn", "river"))
     python = f"Python {platform.python_version()}, kernelstream {kernelstream.__version__}"
-    return f"{cpu}, {platform.system()}, {python}, {packages}"
+    return f"{cpu}, {platform.system()}, {python}, {packages}, {_kernels()}"
+
+
+def _kernels() -> str:
+    """Which of its kernels OpenBLAS has chosen for the processor: OPENBLAS_CORETYPE overrules it."""
+    import scipy.linalg  # noqa: F401 - NumPy's and SciPy's are loaded
+    from threadpoolctl import threadpool_info
+
+    chosen = dict.fromkeys(str(one.get("architecture")) for one in threadpool_info() if one["user_api"] == "blas")
+    return f"OpenBLAS for {' and '.join(chosen)}"

@@ -12,6 +12,7 @@ from .fuzz import Models, _pick, _scratched
 from .service_process import ARROW, Process, Reply
 
 KINDS = ("arrow", "json", "models", "tensors")
+UPLOADED = ("rbp", "fogd", "nogd", "bsgd-m", "bogd++", "projectron", "budget-perceptron", "polk", "avm", "forgetron")
 PLAY = 256 * 2**20  # bytes that may be resident beyond those after the first tenth
 _LENGTH = "Inference-Header-Content-Length"
 
@@ -78,16 +79,18 @@ def mutated(folder: Path, kind: str, n: int, *, seed: int) -> tuple[str, list[st
     faults: list[str] = []
     service = Process(folder, log_level="error")
     models = Models(folder) if kind == "models" else None
+    for name in UPLOADED if models else ():
+        models.file(name, "binary")  # made before the service waits for requests
     with service:
         service.wait_ready()
-        settled, connection = 0, service.connection()
+        at_rest, connection = 0, service.connection()
         for number in range(n):
             rng = np.random.default_rng([seed, KINDS.index(kind), number])
             if number % 500 == 0:  # what was taken may have made it wide
                 service.ask("DELETE", "/v2/models/m")
                 service.make(spec={"task": "multiclass", "classes": [0, 1], "algorithm": {"name": "rbp", "budget": 8}})
             if number == max(1, n // 10):
-                settled = service.resident
+                at_rest = service.resident
             try:
                 reply = _sent(service, connection, kind, rng, models)
             except OSError as error:
@@ -100,7 +103,7 @@ def mutated(folder: Path, kind: str, n: int, *, seed: int) -> tuple[str, list[st
             statuses[reply.status] += 1
             if fault := fault_of(reply):
                 faults.append(f"case {number}: {fault}")
-        grown = service.resident - settled if service.process.poll() is None else 0
+        grown = service.resident - at_rest if service.process.poll() is None else 0
         connection.close()
     if grown > PLAY:
         faults.append(f"{grown / 1e6:.0f} MB more are resident than after the first tenth")
@@ -111,7 +114,7 @@ def mutated(folder: Path, kind: str, n: int, *, seed: int) -> tuple[str, list[st
 def _sent(service: Process, connection: Any, kind: str, rng: np.random.Generator, models: Models | None) -> Reply:
     if models is not None:
         with warnings.catch_warnings(action="ignore"):  # numbers that do not fit are wanted
-            body = models.mutated(rng, _pick(rng, models.files)[0])
+            body = models.mutated(rng, models.file(_pick(rng, UPLOADED), "binary")[0])
         return service.ask("PUT", "/v2/models/file/file", body, connection=connection)
     if kind == "tensors":
         body = tensors(rng)

@@ -39,15 +39,20 @@ Run = Callable[[], Answer]
 Peer = Callable[[Rows, int, int], Run]
 
 
+def _unknown(rows: Rows) -> float:
+    """What is shown before there is anything to show."""
+    return 0.0 if rows.regression else float(rows.y.min())
+
+
 def no_change(rows: Rows, delay: int, seed: int) -> Run:
     """The newest label that is known; before there is one the smallest class, or 0."""
     y = rows.y
-    unknown = np.full(min(len(y), delay + 1), 0.0 if rows.regression else y.min())
+    unknown = np.full(min(len(y), delay + 1), _unknown(rows))
     return lambda: Answer(np.concatenate([unknown, y])[: len(y)])
 
 
 def ours(algorithm: Any, rows: Rows, delay: int, seed: int, *, scaling: str = "none") -> Run:
-    """A learner of this library, in one thread."""
+    """A learner of this library, in one thread; before it knows a label it shows what others show."""
     classes = np.unique(rows.y)
     task = Regression() if rows.regression else Binary(classes) if len(classes) == 2 else Multiclass(classes)
     learner, twin = (Learner(algorithm, task, seed=seed, scaling=scaling, threads=1) for _ in range(2))
@@ -62,7 +67,9 @@ def ours(algorithm: Any, rows: Rows, delay: int, seed: int, *, scaling: str = "n
             ahead = learner.scores(rows.X[:delay])
             scores = np.concatenate([ahead, learner.learn_late(rows.X[:n], rows.y[:n], rows.X[delay:])])
         chances = learner.algorithm.models_probabilities and not rows.regression
-        return Answer(task.decode(scores), learner.probabilities_of(scores) if chances else None)
+        shown = task.decode(scores)
+        shown[:delay] = _unknown(rows)
+        return Answer(shown, learner.probabilities_of(scores) if chances else None)
 
     return run
 
@@ -209,7 +216,7 @@ def _one_by_one(
     predict: Callable[[Any], Any], learn: Callable[[Any, Any], Any], given: list[Any], rows: Rows, delay: int
 ) -> np.ndarray:
     """What is shown of each row; one that gets no answer is the smallest class, or 0."""
-    unknown, labels = 0.0 if rows.regression else rows.y.min(), rows.y.tolist()
+    unknown, labels = _unknown(rows), rows.y.tolist()
     shown = np.empty(len(labels))
     for t, x in enumerate(given):
         found = predict(x)

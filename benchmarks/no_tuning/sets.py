@@ -103,7 +103,14 @@ SHORT = ("elec2 in time", "covtype", "airlines", "kddcup99 in time", "cod-rna", 
 @lru_cache(maxsize=1)
 def rows_of(name: str) -> Rows:
     """The rows of a set, at most as many as it says."""
-    chosen = SETS[name]
+    return _read(SETS[name], name)
+
+
+def all_rows_of(name: str) -> Rows:
+    return _read(SETS[name]._replace(most=10**9), name)
+
+
+def _read(chosen: Set, name: str) -> Rows:
     source = chosen.source()
     if isinstance(source, tuple):
         return Rows(*source, chosen.regression)
