@@ -107,3 +107,43 @@ with ThreadPoolExecutor(1) as helpers:
 def test_blas_has_one_thread_where_that_is_asked_for():
     free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     subprocess.run([sys.executable, "-c", THREADS], env=free, check=True)
+
+
+LEARNING = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from kernelstream import Binary, Learner, Ridge
+from kernelstream.numerics import blas
+
+blas._modules()  # SciPy's BLAS is loaded
+
+def watched(name):
+    inner = getattr(Ridge, name)
+
+    def outer(self, *given):
+        seen[name] = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+        return inner(self, *given)
+
+    setattr(Ridge, name, outer)
+
+names, seen = ("prepare", "grow", "split", "merge", "unmerge", "deviations", "spreads", "left_out"), {}
+for name in names:
+    watched(name)
+X = np.random.default_rng(0).normal(size=(300, 3))
+y = np.where(X[:, 0] > 0, 1.0, 2.0)
+one, two = (Learner(Ridge(n_components=8), "regression", threads=1) for _ in range(2))
+for learner in (one, two):
+    learner.learn(X, y)
+one.merge(two)
+one.deviations(X), one.spreads(X), one.leave_one_out(X, y)
+one.unmerge(two)
+classes = Learner(Ridge(n_components=8), Binary([1.0, 2.0]), grow_classes=True, threads=1)
+classes.learn(X, y)
+classes.learn(X, y + 1.0)
+assert seen == dict.fromkeys(names, {1}), seen
+"""
+
+
+def test_learning_takes_no_more_threads_of_blas_than_one():
+    free = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    subprocess.run([sys.executable, "-c", LEARNING], env=free, check=True)

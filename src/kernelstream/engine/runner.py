@@ -12,6 +12,7 @@ import numpy as np
 
 from ..numerics.compile import direct
 from ..numerics.interrupts import held
+from ..numerics.memory import one_blas_thread
 from ..numerics.rows import Block, n_rows
 from . import cores
 from .ahead import Ahead
@@ -105,7 +106,9 @@ class Runner:
 
     def make_ready(self) -> None:
         """Have the model prepared for more rows. An interrupt waits: a state may change in place."""
-        with held():
+        if not self.is_due:
+            return
+        with held(), one_blas_thread():
             state = self.spec.prepare(self.record, self.state, self._ahead)
             if state is not self._state:
                 self._adopt(state)
@@ -121,9 +124,11 @@ class Runner:
         with the same margins.
         """
         state = self.state
-        if self.task != task:
-            state = self.spec.split(state, self.shape)
-        return Runner(self.spec, task, self.spec.grow(state, shape), shape, self.sharing, int(self.learned))
+        with one_blas_thread():
+            if self.task != task:
+                state = self.spec.split(state, self.shape)
+            state = self.spec.grow(state, shape)
+        return Runner(self.spec, task, state, shape, self.sharing, int(self.learned))
 
     def learn(self, examples: Examples, threads: int, shown: tuple[Block, np.ndarray] | None = None) -> None:
         """Predict, then learn, all rows; `shown` are rows whose scores are filled in beside them (`loop.Late`).

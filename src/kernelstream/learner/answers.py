@@ -8,6 +8,7 @@ from .. import tasks
 from ..engine.calibration import Calibration
 from ..losses import as_loss
 from ..numerics.intervals import Intervals
+from ..numerics.memory import one_blas_thread
 from ..numerics.rows import n_rows
 from ..tasks import Classification
 from .room import shown, weights_of
@@ -68,7 +69,8 @@ def deviations(learner: "Learner", X: Any) -> np.ndarray:
     if runner is None:
         found = np.full((n_rows(block), learner.task.n_outputs), np.inf)
         return found if algorithm.models_deviations else algorithm.deviations(None, None, iter(()))
-    found = runner.spec.deviations(runner.record, runner.state, runner.chunks(block))
+    with one_blas_thread():
+        found = runner.spec.deviations(runner.record, runner.state, runner.chunks(block))
     undo, shape = learner.inputs.targets.undo, (1, learner.task.n_outputs)
     return found * (undo(np.ones(shape)) - undo(np.zeros(shape)))
 
@@ -79,7 +81,8 @@ def spreads(learner: "Learner", X: Any) -> np.ndarray:
     if runner is None:
         found = np.full(n_rows(block), np.inf)
         return found if algorithm.models_spreads else algorithm.spreads(None, iter(()))
-    return runner.spec.spreads(runner.state, runner.chunks(block))
+    with one_blas_thread():
+        return runner.spec.spreads(runner.state, runner.chunks(block))
 
 
 def leave_one_out(learner: "Learner", X: Any, y: Any, sample_weight: Any) -> np.ndarray:
@@ -93,4 +96,5 @@ def leave_one_out(learner: "Learner", X: Any, y: Any, sample_weight: Any) -> np.
     block, runner = shown(learner, X), learner._runner
     weights, targets = weights_of(sample_weight, n_rows(block)), learner.task.encode(y)
     scaled = learner.inputs.targets.learn_targets(targets)[0]
-    return runner.spec.left_out(runner.record, runner.state, runner.chunks(block), scaled, weights)
+    with one_blas_thread():
+        return runner.spec.left_out(runner.record, runner.state, runner.chunks(block), scaled, weights)

@@ -13,6 +13,7 @@ from ..engine.inputs import Inputs
 from ..engine.opening import Opening
 from ..engine.runner import Runner
 from ..numerics.interrupts import held
+from ..numerics.memory import one_blas_thread
 from ..numerics.rows import to_block
 from ..parameters import Parameters
 from ..tasks import Classification
@@ -88,9 +89,11 @@ def unmerge(learner: "Learner", other: "Learner") -> None:
 
 @contextlib.contextmanager
 def _both(learner: "Learner", other: "Learner") -> Iterator[None]:
-    """A context in which nobody else reads or changes either; two that wait for each other begin with the same."""
+    """A context in which nobody else reads or changes either; two that wait for each other begin with the same. BLAS
+    has one thread.
+    """
     first, second = (learner, other) if id(learner) < id(other) else (other, learner)
-    with first._turns.changing(), second._turns.changing():
+    with first._turns.changing(), second._turns.changing(), one_blas_thread():
         yield
 
 
