@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import threading
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -320,8 +321,33 @@ def test_a_label_that_is_refused_leaves_its_row_waiting():
         one.label(7, "c")
     one.label(7, "a")
     assert one.n_seen == 1 and len(one.waiting) == 0
-    with pytest.raises(TypeError):
-        one.predict({"x": 1.0}, id=[1])
+
+
+def test_an_id_that_no_file_could_keep_is_refused_when_the_row_is_shown(tmp_path):
+    one = Learner(SPEC, Multiclass(["a", "b"]))
+    for id in (uuid.uuid4(), 1.5, (1, 2), [1], b"x", np.float64(3.0), dt.date(2024, 1, 1)):
+        with pytest.raises(ValueError, match=r"id=.* must be text or a whole number.*str\(id\)"):
+            one.predict({"x": 1.0}, id=id)
+    one.predict({"x": 1.0}, id=np.int64(3))
+    one.predict({"x": 2.0}, id=np.str_("y"))
+    assert one.waiting.ids == [3, "y"]
+    one.save(tmp_path / "m.ks")
+    again = Learner.load(tmp_path / "m.ks")
+    assert again.waiting.ids == [3, "y"]
+    again.label(np.uint8(3), "a")
+    assert again.n_seen == 1 and again.waiting.ids == ["y"]
+
+
+@pytest.mark.parametrize("columns", [None, Columns()])
+def test_rows_that_are_no_block_are_refused_with_what_to_give(columns):
+    one = Learner(SPEC, Multiclass(["a", "b"]), columns=columns)
+    lazy = pl.DataFrame({"x": [1.0]}).lazy()
+    for use in (one.predict, one.scores, one.show, one.probabilities, lambda X: one.learn(X, ["a"])):
+        with pytest.raises(ValueError, match=r"one row; give a list of rows, \[x\]"):
+            use({"x": 1.0})
+        with pytest.raises(ValueError, match=r"a LazyFrame.*X.collect\(\)"):
+            use(lazy)
+    assert one.n_seen == 0
 
 
 # Labels in time.

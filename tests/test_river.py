@@ -131,6 +131,17 @@ def test_truth_values_and_announced_classes_are_two_from_the_first_row_on():
     assert isinstance(model.learner.task, Multiclass)
 
 
+@pytest.mark.parametrize(("known", "other"), [([True, False], "x"), ([1, 2], "x"), (["a", "b"], 1), (["a"], None)])
+def test_labels_keep_their_type(known, other):
+    model = KernelClassifier(SMALL)
+    for label in known:
+        model.learn_one({"a": 1.0}, label)
+    with pytest.raises(ValueError, match=r"all numbers, all truth values or all words|the label is None"):
+        model.learn_one({"a": 1.0}, other)
+    model.learn_one({"a": 1.0}, known[0])
+    assert type(model.predict_one({"a": 1.0})) is type(known[0]) and set(model.learner.task.classes) == set(known)
+
+
 def test_a_learner_of_margins_of_two_classes_takes_part_and_has_chances():
     model = KernelClassifier(TVM(kernel=GAUSSIAN, budget=10))
     assert not model._multiclass
