@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Columns, is_table
+from ..numerics.rows import require_computed
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -14,8 +15,7 @@ def has_names(learner: "Learner", X: Any) -> bool:
     """Whether the values of these rows are known by their names; ValueError for what has names and is no rows."""
     if isinstance(X, Mapping):
         raise ValueError("A dictionary is one row; give a list of rows, [x], or use learn_one(x, y) and scores_one(x).")
-    if type(X).__name__ == "LazyFrame":
-        raise ValueError("The rows are a LazyFrame, which has none before it is computed; give X.collect().")
+    require_computed(X)
     if learner.columns is not None and is_table(X):
         return True
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
