@@ -126,6 +126,7 @@ SAMPLED = (
     "test_models.py::test_late_labels_give_the_numbers_of_a_plain_loop*",
     "test_onnx.py::test_every_learner_and_task*",
     "test_reliability.py::test_a_step_that_overflows_is_not_taken*",
+    "test_river.py::test_every_learner_passes_the_checks_of_river*",
     "test_risk.py::test_scores_are_coef_times_the_kernel_row*",
     "test_sparse_points.py::*",
     "test_state.py::test_resuming_from_a_file_is_exact_bit_for_bit*",

@@ -181,6 +181,18 @@ def test_classes_that_appear_later_add_an_output(digits):
     assert clf.score(X, y) > 0.9
 
 
+@pytest.mark.parametrize(("classes", "other"), [([0, 1], "x"), ([False, True], "x"), ([False, True], 2)], ids=str)
+def test_labels_keep_their_type(classes, other, cancer):
+    X, y = cancer
+    labels = np.array(classes)[y]
+    clf = OnlineKernelClassifier("fogd", random_state=0, grow_classes=True).fit(X, labels)
+    with pytest.raises(ValueError, match="all numbers, all truth values or all words"):
+        clf.partial_fit(X[:1], [other])
+    with pytest.raises(ValueError, match="all numbers, all truth values or all words"):
+        OnlineKernelClassifier("fogd").fit(X[:3], [*classes, other])
+    assert clf.partial_fit(X[:2], classes).predict(X).dtype == labels.dtype
+
+
 def test_features_that_appear_later_grow_the_model(digits):
     X, y = digits
     clf = OnlineKernelClassifier(FOGD(kernel=Gaussian(gamma=0.001)), random_state=0, grow_features=True)

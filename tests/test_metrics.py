@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, Regression
+from kernelstream.evaluate import prequential
+from kernelstream.evaluate.experiments import holdout, judged
 from kernelstream.metrics import (
     AUC,
     F1,
@@ -31,7 +33,7 @@ from kernelstream.metrics.intervals import LEVEL
 from kernelstream.metrics.ranking import _bins
 from kernelstream.numerics.conformal import RECENT, STEP
 from kernelstream.reference.conformal import intervals
-from kernelstream.sources import open_source
+from kernelstream.sources import ArraySource, open_source
 
 CLASSES = {"binary": ["no", "yes"], "multiclass": [1.0, 2.0, 5.0, 7.0], "regression": None}
 EVERY = [(name, task) for name, kind in METRICS.items() for task in kind.tasks]
@@ -285,6 +287,24 @@ def test_metrics_are_made_by_name_for_a_task():
 def test_names_that_do_not_fit_the_task_are_refused(names, task, message):
     with pytest.raises(ValueError, match=message):
         metrics_from(names, task)
+
+
+def test_runs_take_metrics_by_name_as_the_command_does():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    source, task = ArraySource(X, y), Binary([0, 1])
+    for named in (["auc", MistakeRate()], ["auc", "mistake_rate"]):
+        trace = prequential(Learner("fogd", task), source, metrics=named)
+        assert list(trace.last.metrics) == ["auc", "mistake_rate"] and trace.headline == "mistake_rate"
+    assert list(judged(Learner("fogd", task), source, metrics="kappa")) == ["kappa"]
+    assert holdout(Learner("fogd", task), source, source, metrics="f1").headline == "f1"
+    for wrong, message in (
+        (["mistake_rat"], "did you mean mistake_rate"),
+        (["rmse"], "does not judge a binary task"),
+        ([MistakeRate], "give names of metrics, or objects such as MistakeRate"),
+        ([], "no metric is named"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            prequential(Learner("fogd", task), source, metrics=wrong)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import threading
+import uuid
 
 import numpy as np
 import pandas as pd
@@ -246,7 +247,7 @@ def test_a_run_goes_on_with_the_names_that_a_learner_knows():
     prequential(one, pairs()[80:])
     assert snapshot(one) == snapshot(direct)
     with pytest.raises(ValueError, match=r"columns.missing of the learner and of its source differ"):
-        prequential(one, RowSource(pairs()))
+        prequential(one, RowSource(pairs(), columns=Columns()))
     with pytest.raises(ValueError, match="no pair of a dictionary and its label"):
         prequential(learner(), ROWS)
     with pytest.raises(ValueError, match="int is no source"):
@@ -320,8 +321,33 @@ def test_a_label_that_is_refused_leaves_its_row_waiting():
         one.label(7, "c")
     one.label(7, "a")
     assert one.n_seen == 1 and len(one.waiting) == 0
-    with pytest.raises(TypeError):
-        one.predict({"x": 1.0}, id=[1])
+
+
+def test_an_id_that_no_file_could_keep_is_refused_when_the_row_is_shown(tmp_path):
+    one = Learner(SPEC, Multiclass(["a", "b"]))
+    for id in (uuid.uuid4(), 1.5, (1, 2), [1], b"x", np.float64(3.0), dt.date(2024, 1, 1)):
+        with pytest.raises(ValueError, match=r"id=.* must be text or a whole number.*str\(id\)"):
+            one.predict({"x": 1.0}, id=id)
+    one.predict({"x": 1.0}, id=np.int64(3))
+    one.predict({"x": 2.0}, id=np.str_("y"))
+    assert one.waiting.ids == [3, "y"]
+    one.save(tmp_path / "m.ks")
+    again = Learner.load(tmp_path / "m.ks")
+    assert again.waiting.ids == [3, "y"]
+    again.label(np.uint8(3), "a")
+    assert again.n_seen == 1 and again.waiting.ids == ["y"]
+
+
+@pytest.mark.parametrize("columns", [None, Columns()])
+def test_rows_that_are_no_block_are_refused_with_what_to_give(columns):
+    one = Learner(SPEC, Multiclass(["a", "b"]), columns=columns)
+    lazy = pl.DataFrame({"x": [1.0]}).lazy()
+    for use in (one.predict, one.scores, one.show, one.probabilities, lambda X: one.learn(X, ["a"])):
+        with pytest.raises(ValueError, match=r"one row; give a list of rows, \[x\]"):
+            use({"x": 1.0})
+        with pytest.raises(ValueError, match=r"LazyFrame has no rows.*collect\(\)"):
+            use(lazy)
+    assert one.n_seen == 0
 
 
 # Labels in time.
@@ -337,8 +363,11 @@ def trips(n=150):
     return found
 
 
+PLAIN = trips()
+
+
 def linear():
-    return compose.Pipeline(compose.Discard("when"), preprocessing.StandardScaler(), linear_model.LogisticRegression())
+    return compose.Pipeline(compose.Select("a", "b"), preprocessing.StandardScaler(), linear_model.LogisticRegression())
 
 
 DELAYS = [
@@ -348,18 +377,39 @@ DELAYS = [
 ]
 
 
-@pytest.mark.parametrize("delay", DELAYS, ids=["an hour", "none", "by label"])
-def test_labels_come_when_their_time_has_come_as_in_river(delay):
-    theirs = evaluate.progressive_val_score(trips(), linear(), metrics.Accuracy(), moment="when", delay=delay)
+def by_number(row):
+    return row["when"].timestamp()
+
+
+@pytest.mark.parametrize(
+    ("moment", "delay"),
+    [
+        *(("when", delay) for delay in DELAYS),
+        (lambda row: row["when"], DELAYS[0]),
+        (by_number, 3600),
+        (by_number, lambda row, label: 900 if row["a"] > 0 else 7200.5),
+        (None, lambda row, label: 9 if label else 2),
+        (None, "k"),
+        ("when", "wait"),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_labels_come_when_their_time_has_come_as_in_river(moment, delay):
+    def trips():
+        waits = ({"wait": dt.timedelta(minutes=t % 90)} if delay == "wait" else {} for t in range(len(PLAIN)))
+        return [({**row, "k": row["when"].hour % 7, **wait}, y) for (row, y), wait in zip(PLAIN, waits, strict=True)]
+
+    theirs = evaluate.progressive_val_score(trips(), linear(), metrics.Accuracy(), moment=moment, delay=delay)
     # Our rows have no names when they come to a model of River's, and no moment.
-    plain = compose.Pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression())
+    plain = compose.Pipeline(compose.Select(0, 1), preprocessing.StandardScaler(), linear_model.LogisticRegression())
     for block_rows in (7, 4096):
         trace = prequential(
             plain.clone(),
-            RowSource(trips(), block_rows=block_rows),
+            RowSource(trips(), columns=Columns(dates="trend"), block_rows=block_rows),
             task=Binary([False, True]),
             metrics=[MistakeRate()],
-            moment="when",
+            moment=moment,
             delay=delay,
         )
         assert trace.last.rows == 150
@@ -375,7 +425,7 @@ def test_a_learner_is_told_labels_in_time_whatever_the_cut():
         assert one.n_seen == 150 and one.columns.feature_names == ["a", "b"]
         found.append((trace.last.metrics, snapshot(one)))
     assert found[0] == found[1] == found[2]
-    at_once = prequential(Learner(SPEC, Binary([False, True])), trips(), moment="when", delay=dt.timedelta(days=-1))
+    at_once = prequential(Learner(SPEC, Binary([False, True])), trips(), moment="when")
     assert at_once.last.metrics["mistake_rate"] < found[0][0]["mistake_rate"]
 
 
@@ -395,8 +445,112 @@ def test_a_feature_may_tell_the_time():
     assert trace.last.metrics["mistake_rate"] == mistakes / len(y) and one.n_seen == len(y)
     with pytest.raises(ValueError, match="give the number of a feature"):
         prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), moment="when")
-    with pytest.raises(ValueError, match="is a duration, and rows have no time"):
-        prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), delay=dt.timedelta(1))
+    for delay in (dt.timedelta(1), np.timedelta64(1, "h"), 1.5):
+        with pytest.raises(ValueError, match="is a duration, and rows have no time"):
+            prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), delay=delay)
+    for moment in (-1, 3):
+        with pytest.raises(ValueError, match=rf"moment={moment} must be the number of a feature, 0 to 2"):
+            prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), moment=moment)
+    for given in ({"delay": "wait"}, {"moment": 2, "delay": DELAYS[2]}, {"moment": 2, "delay": "wait"}):
+        with pytest.raises(ValueError, match="have no names"):
+            prequential(Learner(SPEC, Binary([0.0, 1.0])), ArraySource(X, y), **given)
+    one = Learner(SPEC, Binary([0.0, 1.0]))
+    assert prequential(one, ArraySource(X, y), delay=np.int64(3)).last.rows == len(y)
+
+
+@pytest.mark.parametrize(
+    ("moment", "delay", "words"),
+    [
+        ("whne", 0, "no 'whne' for the moment in a row of a, b, when; moment=... names one of them"),
+        ("when", "wait", "no 'wait' for the delay in a row of a, b, when"),
+        ("when", dt.timedelta(days=-1), r"delay=.*must be a duration that is not negative"),
+        ("when", lambda row, label: -1.0, r"delay=-1.0 must be a duration that is not negative"),
+        ("when", lambda row, label: "soon", "delay='soon' must be a duration"),
+        ("when", float("nan"), "delay=nan must be a duration"),
+        (lambda row: "noon", 0, "'noon' is no moment"),
+        (lambda row: np.datetime64("NaT"), 0, "is no moment"),
+        (lambda row: pd.NaT, 0, "is no moment"),
+        (lambda row: float("nan"), 0, "nan is no moment"),
+        (lambda row: -row["a"], 0, r"Row \d+: its moment is missing, or lies before that of the row above.*Sort"),
+        (None, -1, r"delay=-1 must not be negative\."),
+        (None, dt.timedelta(1), "is a duration, and rows have no time"),
+    ],
+)
+def test_moments_and_delays_that_cannot_be_are_refused_by_name(moment, delay, words):
+    one = Learner(SPEC, Binary([False, True]), columns=Columns(dates="day"))
+    with pytest.raises(ValueError, match=words):
+        prequential(one, trips(), moment=moment, delay=delay)
+    assert one.n_seen == 0
+
+
+def test_moments_may_be_of_numpy():
+    rows = [({**row, "when": np.datetime64(row["when"])}, label) for row, label in trips()]
+    found = [Learner(SPEC, Binary([False, True])) for _ in range(2)]
+    prequential(found[0], rows, moment="when", delay=np.timedelta64(1, "h"))
+    prequential(found[1], trips(), moment="when", delay=dt.timedelta(hours=1))
+    assert snapshot(found[0]) == snapshot(found[1])
+
+
+def test_what_a_source_was_told_of_time_is_what_counts_and_stays():
+    source = RowSource(trips(), moment="when", delay=DELAYS[0])
+    told, said = (Learner(SPEC, Binary([0, 1])) for _ in range(2))
+    prequential(told, source)
+    prequential(Learner(SPEC, Binary([0, 1])), source, moment="when", delay=60)
+    prequential(said, trips(), moment="when", delay=DELAYS[0])
+    assert snapshot(told) == snapshot(said) and (source.moment, source.delay) == ("when", DELAYS[0])
+
+
+def test_columns_of_a_table_tell_the_time():
+    frame = pd.DataFrame([row for row, _ in trips()]).assign(wait=3600.0)
+    labels = [label for _, label in trips()]
+    by_name, by_number = (Learner(SPEC, Binary([False, True])) for _ in range(2))
+    prequential(by_name, (frame, labels), moment="when", delay="wait")
+    prequential(by_number, trips(), moment="when", delay=3600)
+    assert by_name.columns.feature_names == ["a", "b"] and snapshot(by_name) == snapshot(by_number)
+    for moment, delay, words in (
+        ("word", 0, "'word' for the moment holds words"),
+        ("when", "minus", "Row 0: its label comes before the row itself"),
+        ("minus", 0, "Row 1: its moment is missing"),
+        (lambda row: row["when"], 0, "moment=... is a function of a row, and tables have none"),
+    ):
+        one = Learner(SPEC, Binary([False, True]), columns=Columns(dates="day"))
+        with pytest.raises(ValueError, match=words):
+            prequential(
+                one, (frame.assign(word="noon", minus=-np.arange(150.0) - 1), labels), moment=moment, delay=delay
+            )
+
+
+def test_tables_come_with_their_labels_and_take_the_columns_of_the_learner():
+    rows, labels = [row for row, _ in trips()], [label for _, label in trips()]
+    frame, spec = pd.DataFrame(rows), (SPEC, Binary([False, True]))
+    expected = Learner(*spec, columns=Columns(dates="day"))
+    expected.learn(frame, labels)
+    halves = [(frame[:70], pd.Series(labels[:70])), (frame[70:], labels[70:])]
+    with_labels = RowSource(frame.assign(y=labels), label="y")
+    for source in (
+        (frame, labels),
+        (frame, np.array(labels)),
+        (pl.DataFrame(rows).to_arrow(), labels),
+        halves,
+        with_labels,
+    ):
+        one = Learner(*spec, columns=Columns(dates="day"))
+        trace = prequential(one, source)
+        assert trace.last.rows == 150 and snapshot(one) == snapshot(expected)
+    with pytest.raises(ValueError, match=r"give RowSource\(table, label=...\), one of a, b, when, or the pair"):
+        prequential(expected, frame)
+    with pytest.raises(ValueError, match="150 rows and 3 labels"):
+        prequential(expected, (frame, labels[:3]))
+    with pytest.raises(ValueError, match="Which column of the table"):
+        prequential(expected, pl.DataFrame(rows).to_arrow())
+    with pytest.raises(ValueError, match="LazyFrame has no rows"):
+        prequential(expected, pl.DataFrame(rows).lazy())
+    other = RowSource(frame.assign(y=labels), label="y", columns=Columns(dates="week"))
+    with pytest.raises(ValueError, match=r"columns.dates of the learner and of its source differ"):
+        prequential(expected, other)
+    prequential(Learner(*spec, columns=Columns(dates="week")), with_labels)
+    with pytest.raises(ValueError, match=r"'when' holds dates|'when' is a date"):
+        prequential(Learner(*spec), with_labels)
 
 
 def test_dates_may_be_features_and_tell_the_time():
@@ -406,7 +560,7 @@ def test_dates_may_be_features_and_tell_the_time():
         one, RowSource(frame, label="y", columns=Columns(dates="day")), moment="when", delay=dt.timedelta(hours=1)
     )
     assert one.columns.feature_names == ["a", "b", "when.day.sin", "when.day.cos"]
-    with pytest.raises(ValueError, match="give one duration for all"):
+    with pytest.raises(ValueError, match=r"delay=... is a function of a row, and tables have none"):
         prequential(one, RowSource(frame, label="y", columns=one.columns), moment="when", delay=DELAYS[2])
 
 

@@ -1,21 +1,32 @@
 """The River face: River's own checks, the bits of a learner, and its place in pipelines and evaluation."""
 
 import pickle
+import random
 
 import numpy as np
 import pandas as pd
 import pytest
-from river import checks, compose, ensemble, evaluate, linear_model, metrics, preprocessing
+from river import checks, compose, datasets, ensemble, evaluate, linear_model, metrics, preprocessing
 
-from kernelstream import FOGD, NOGD, RBP, TVM, Binary, Learner, Multiclass, Regression, Ridge
+from kernelstream import ALGORITHMS, FOGD, NOGD, NORMA, RBP, TVM, Binary, Learner, Multiclass, Regression, Ridge, make
 from kernelstream.encoding import Columns
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
-from kernelstream.river import KernelClassifier, KernelRegressor
+from kernelstream.river import KernelAnomalyDetector, KernelClassifier, KernelRegressor
 from timing import times_as_fast
 
 GAUSSIAN = Gaussian(gamma=0.3)
 SMALL = Ridge(kernel=GAUSSIAN, n_components=20)
+
+
+class Oddities:
+    """In place of the payments by card on which River checks detectors, and which it would fetch: every 50th is odd."""
+
+    def take(self, n):
+        draw = random.Random(0)
+        for t in range(min(n, 300)):
+            odd = t % 50 == 49
+            yield {name: draw.gauss(8.0 if odd else 0.0, 1.0) for name in ("V1", "V2", "Amount")}, int(odd)
 
 
 def checked(model, *, once=False):
@@ -23,7 +34,22 @@ def checked(model, *, once=False):
     found = {}
     for n, check in enumerate(checks.yield_checks(model)):
         found.setdefault(check.__name__ if once else n, check)
-    return [pytest.param(model, check, id=f"{model}-{name}-{check.__name__}") for name, check in found.items()]
+    name = model.algorithm if isinstance(model.algorithm, str) else model.algorithm.name
+    return [pytest.param(model, check, id=f"{model}-{name}-{n}-{check.__name__}") for n, check in found.items()]
+
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(datasets, "CreditCard", Oddities)
+    DETECTORS = [*checked(KernelAnomalyDetector()), *checked(KernelAnomalyDetector(NORMA(loss="novelty")), once=True)]
+
+SMALLER = {"budget": 10, "n_components": 20, "rank": 5}
+
+
+def small(name):
+    """A learner of that name with one width and few points or features."""
+    spec = make(name)
+    sizes = {size: value for size, value in SMALLER.items() if hasattr(spec, size)}
+    return make(name, **sizes, **({"kernel": GAUSSIAN} if hasattr(spec, "kernel") else {}))
 
 
 # `auto` takes a second to settle on a stream.
@@ -32,13 +58,25 @@ CHECKED = [
     *checked(KernelRegressor(SMALL)),
     *checked(KernelClassifier(), once=True),
     *checked(KernelRegressor(), once=True),
+    *checked(KernelClassifier(TVM(kernel=GAUSSIAN, budget=10)), once=True),  # of two classes alone
+    *DETECTORS,
 ]
+OTHERS = [name for name in ALGORITHMS if name not in ("auto", "ridge") and not make(name).without_labels]
 
 
 @pytest.mark.parametrize(("model", "check"), CHECKED)
 def test_a_check_of_river_passes(model, check):
     assert model._unit_test_skips() == set()
     check(model.clone())
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_learner_passes_the_checks_of_river(name):
+    spec = small(name)
+    models = [KernelClassifier(spec)] if "binary" in spec.tasks else []
+    for model in [*models, *([KernelRegressor(spec)] if "regression" in spec.tasks else [])]:
+        for param in checked(model, once=True):
+            param.values[1](model.clone())
 
 
 def stream(n=300, width=5):
@@ -115,6 +153,8 @@ def test_a_model_that_has_seen_nothing_or_one_class_says_so():
     assert model.predict_many(pd.DataFrame({"a": [1.0]})).tolist() == [None]
     assert model.predict_proba_many(pd.DataFrame({"a": [1.0]})).shape == (1, 0)
     assert KernelRegressor(SMALL).predict_one({"a": 1.0}) == 0.0
+    with pytest.raises(ValueError, match="The table has no rows"):
+        model.learn_many(pd.DataFrame({"a": []}), pd.Series([], dtype=object))
     model.learn_one({"a": 1.0}, "x")
     assert model.predict_one({"a": 1.0}) == "x" and model.predict_proba_one({"b": 1.0}) == {"x": 1.0}
 
@@ -131,6 +171,17 @@ def test_truth_values_and_announced_classes_are_two_from_the_first_row_on():
     assert isinstance(model.learner.task, Multiclass)
 
 
+@pytest.mark.parametrize(("known", "other"), [([True, False], "x"), ([1, 2], "x"), (["a", "b"], 1), (["a"], None)])
+def test_labels_keep_their_type(known, other):
+    model = KernelClassifier(SMALL)
+    for label in known:
+        model.learn_one({"a": 1.0}, label)
+    with pytest.raises(ValueError, match=r"all numbers, all truth values or all words|the label is None"):
+        model.learn_one({"a": 1.0}, other)
+    model.learn_one({"a": 1.0}, known[0])
+    assert type(model.predict_one({"a": 1.0})) is type(known[0]) and set(model.learner.task.classes) == set(known)
+
+
 def test_a_learner_of_margins_of_two_classes_takes_part_and_has_chances():
     model = KernelClassifier(TVM(kernel=GAUSSIAN, budget=10))
     assert not model._multiclass
@@ -141,6 +192,24 @@ def test_a_learner_of_margins_of_two_classes_takes_part_and_has_chances():
     many.learn_many(pd.DataFrame(rows), values > 0)
     chances = many.predict_proba_many(pd.DataFrame(rows))
     assert chances.to_dict("records") == [model.predict_proba_one(row) for row in rows]
+
+
+TWO = [name for name in OTHERS if "multiclass" not in make(name).tasks and "binary" in make(name).tasks]
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_who_learns_two_classes_alone_knows_them_before_any_row(name):
+    table = pd.DataFrame({"a": [1.0, 2.0]})
+    for classes, expected in ((None, {False: 0.5, True: 0.5}), (["no", "yes"], {"no": 0.5, "yes": 0.5})):
+        model = KernelClassifier(small(name), classes=classes)
+        assert model.predict_proba_one({"a": 1.0}) == expected
+        assert model.predict_proba_many(table).to_dict("records") == [expected] * 2
+        model.learn_one({"a": 1.0}, list(expected)[1])
+        assert model.predict_proba_one({"a": 1.0}).keys() == expected.keys()
+    model = KernelClassifier(small(name))
+    with pytest.raises(ValueError, match=rf"{name} learns two classes.*classes=\['x', ...\]"):
+        model.learn_one({"a": 1.0}, "x")
+    assert model.learner is None
 
 
 def test_it_stands_in_pipelines_ensembles_and_progressive_validation():

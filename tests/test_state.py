@@ -19,6 +19,7 @@ import kernelstream
 from kernelstream import FOGD, NOGD, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression, make
 from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian, Matern
+from kernelstream.laws.agreement import snapshot
 from kernelstream.schedules import InverseSqrt
 from kernelstream.sources import FixedScaling
 
@@ -313,6 +314,49 @@ def test_a_class_is_shown_only_after_it_came():
     assert np.array_equal(scores[:40, 1] - scores[:40, 0], alone.learn(X[:40], labels[:40])[:, 0])
     assert set(learner.task.decode(scores[:41])) <= {0, 1}
     assert learner.losses.shape == (60,)
+
+
+SORTS = [([1, 2], "x"), ([0.5, 2.0], "x"), (["a", "b"], 1), ([False, True], "x"), ([False, True], 2), ([1, 2], False)]
+
+
+@pytest.mark.parametrize(("classes", "other"), SORTS, ids=str)
+@pytest.mark.parametrize("task", [Binary, Multiclass])
+def test_a_label_of_another_sort_is_refused_before_anything_changes(classes, other, task, tmp_path):
+    """NumPy would make text of all of them, and none of the known ones would be known."""
+    learner = Learner(FOGD(kernel=Gaussian(gamma=0.3)), task(classes), grow_classes=True)
+    learner.learn(X[:2], classes)
+    before = snapshot(learner)
+    mixed = [*classes, other]
+    for learn in (
+        lambda: learner.learn_one(X[0], other),
+        lambda: learner.learn(X[:3], mixed),
+        lambda: learner.learn(X[:3], np.array(mixed, object)),
+        lambda: learner.announce([other]),
+    ):
+        with pytest.raises(ValueError, match=r"Row [02]: the label .* all numbers, all truth values or all words"):
+            learn()
+    assert snapshot(learner) == before
+    learner.learn(X[:2], classes[::-1])
+    learner.save(tmp_path / "m.ks")
+    again = Learner.load(tmp_path / "m.ks")
+    assert {type(label) for label in again.predict(X).tolist()} == {type(classes[0])}
+    with pytest.raises(ValueError, match="all numbers, all truth values or all words"):
+        task(["a", 1])
+
+
+def test_numbers_of_any_type_are_of_one_sort():
+    learner = Learner(FOGD(kernel=Gaussian(gamma=0.3)), Multiclass([1, 2]), grow_classes=True)
+    learner.learn(X[:5], [np.int8(1), 2, 3.5, np.float32(2.0), 3])
+    assert learner.task.classes.tolist() == [1, 2, 3.5, 3]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_label_that_is_missing_is_refused(missing):
+    learner = Learner(FOGD(kernel=Gaussian(gamma=0.3)), Multiclass(["a", "b"]), grow_classes=True)
+    for labels in (["a", missing], [missing]):
+        with pytest.raises(ValueError, match=r"label (is None|nan)"):
+            learner.learn(X[: len(labels)], labels)
+    assert learner.n_seen == 0
 
 
 @pytest.mark.parametrize("name", ["budget-perceptron", "rbp", "forgetron", "projectron", "bsgd-m"])

@@ -177,9 +177,21 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         classes: Any = vars(self)["classes"]
         if classes is None and isinstance(label, bool | np.bool_):
             task: Classification = Binary([False, True])
+        elif classes is None and not self._multiclass:
+            raise ValueError(
+                f"{self._spec().name} learns two classes, and the first label is {label!r}: announce both, "
+                f"classes=[{label!r}, ...], or give labels that are True and False."
+            )
         else:
             task = classification([label] if classes is None else classes, grow=classes is None or len(classes) < 2)
         return self._begin(task)
+
+    def _foreseen(self) -> list[Any]:
+        """The labels that are known before any row; who learns two classes alone takes them for False and True."""
+        classes: Any = vars(self)["classes"]
+        if classes is None:
+            return [] if self._multiclass else [False, True]
+        return classification(classes, grow=True).classes.tolist()
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn from a row."""
@@ -195,6 +207,8 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         """Learn from the rows of a table, in their order."""
         plain = getattr(getattr(y, "dtype", None), "kind", "O") in "biuf"
         labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)) if plain else list(y)
+        if len(labels) == 0:
+            raise ValueError("The table has no rows; give one at least.")
         self._learn_many(self._beginning(labels[0]) if self._learner is None else self._learner, X, labels, w)
         self._look()
 
@@ -226,10 +240,11 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return self._labels[bool(scores[0] >= 0) if self._two else int(scores.argmax())]
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """The probability of each class so far."""
+        """The probability of each class so far, and of those that were announced."""
         learner = self._learner
         if learner is None:
-            return {}
+            labels = self._foreseen()
+            return dict.fromkeys(labels, 1.0 / max(1, len(labels)))
         lane = self._lane
         scores = lane.scores if lane is not None and lane.score(x) else learner.scores_one(x)
         return dict(zip(self._labels, learner.probabilities_of(scores[None])[0].tolist(), strict=True))
@@ -242,11 +257,12 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return pd.Series(shown, index=X.index, dtype=object if self._learner is None else None, copy=False)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probability of each class so far for each row of a table."""
+        """The probability of each class so far, and of those that were announced, for each row of a table."""
         import pandas as pd
 
         if self._learner is None:
-            return pd.DataFrame(index=X.index)
+            labels = self._foreseen()
+            return pd.DataFrame(1.0 / max(1, len(labels)), columns=labels, index=X.index)
         if self._heads is None:
             self._heads = pd.Index(self._labels)  # takes longer than all chances of a small table
         return pd.DataFrame(self._learner.probabilities(X), columns=self._heads, index=X.index, copy=False)

@@ -4,6 +4,7 @@ Targets that compiled code sees are float64: +-1, a class index, or the value it
 type. A score of exactly 0 is shown as the positive class, a tie as the lowest class.
 """
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,19 @@ NO_CLASSES = (
 )
 NO_CHANCES = "Novelty has no chances: a score lies above the border or below it (decision_function)."
 NO_INTERVALS = "Classes have no intervals; probabilities say how sure a classifier is."
+
+# What labels are, all of one sort: made one array, others would become text. NumPy's kinds of arrays, Python's types.
+_SORTS = {"b": "truth values", "i": "numbers", "u": "numbers", "f": "numbers", "U": "words"}
+_TYPES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool, np.bool_), "truth values"),
+    ((numbers.Real,), "numbers"),
+    ((str,), "words"),
+)
+
+_ONE_SORT = (
+    "The labels of a model are all numbers, all truth values or all words: write each as a word, str(label), from the "
+    "first row on. Nothing was learned from this block."
+)
 
 # Up to so many labels are looked up one by one: a call of NumPy costs more than that.
 _FEW = 16
@@ -101,8 +115,18 @@ class Classification(Task):
             raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
     def positions(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The class index of each label, and whether it is known at all."""
+        """The class index of each label, and whether it is known at all; ValueError where it could not become so."""
         y = _label_array(y)
+        places, known = self._find(y)
+        if not known.all() and _sort(y) != _sort(self.classes):
+            row = int(np.argmin(known))
+            raise ValueError(
+                f"Row {row}: the label {y[row : row + 1].tolist()[0]!r} is not among the classes "
+                f"{_shown(self.classes)}, which are {_sort(self.classes)}. {_ONE_SORT}"
+            )
+        return places, known
+
+    def _find(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if len(y) <= _FEW and self._places and _plain(y):
             found = np.array([self._places.get(label, -1) for label in y.tolist()], np.int64)
             return np.maximum(found, 0), found >= 0
@@ -267,7 +291,10 @@ def _plain(labels: np.ndarray) -> bool:
 
 def _label_array(labels: Any) -> np.ndarray:
     labels = unmasked(labels, "labels")
-    labels = np.asarray(labels if isinstance(labels, np.ndarray) or hasattr(labels, "__array__") else list(labels))
+    given = labels if hasattr(labels, "__array__") else list(labels)
+    labels = np.asarray(given)
+    if isinstance(given, list) or labels.dtype.kind == "O":
+        require_one_sort(given)
     if labels.dtype.kind == "c":
         raise ValueError("Complex data not supported: labels must be real numbers or words.")
     if labels.ndim != 1:
@@ -276,6 +303,29 @@ def _label_array(labels: Any) -> np.ndarray:
         row = int(np.argmin(np.isfinite(labels)))
         raise ValueError(f"Row {row}: the label {labels[row]} is NaN or infinity. Drop such rows.")
     return labels
+
+
+def require_one_sort(labels: Any) -> None:
+    """ValueError for labels of which some are missing, or that NumPy would make text because some are."""
+    labels = list(labels)
+    sorts = {kind: _sort_of(kind) for kind in set(map(type, labels))}
+    if type(None) in sorts:
+        row = next(row for row, label in enumerate(labels) if label is None)
+        raise ValueError(f"Row {row}: the label is None. Leave out rows without labels.")
+    if len(set(sorts.values())) > 1:
+        first = sorts[type(labels[0])]
+        row = next(row for row, label in enumerate(labels) if sorts[type(label)] != first)
+        raise ValueError(f"Row {row}: the label {labels[row]!r} comes among {first}, as {labels[0]!r} is. {_ONE_SORT}")
+
+
+def _sort_of(kind: type) -> str:
+    return next((sort for types, sort in _TYPES if issubclass(kind, types)), kind.__name__)
+
+
+def _sort(labels: np.ndarray) -> str:
+    if labels.dtype.kind == "O" and len(labels) > 0:
+        return _sort_of(type(labels[0]))
+    return _SORTS.get(labels.dtype.kind, labels.dtype.name)
 
 
 def _shown(classes: np.ndarray) -> str:

@@ -9,6 +9,13 @@ from ..numerics.rows import LARGEST
 MOST = 10_000
 
 
+def as_id(id: Any) -> str | int:
+    """What a row goes by, as a model file keeps it; ValueError for anything else."""
+    if isinstance(id, str | int | np.integer):
+        return id if isinstance(id, str | int) else int(id)
+    raise ValueError(f"id={id!r:.80} must be text or a whole number, which a model file can keep; give str(id).")
+
+
 class Waiting:
     """Rows by their ids, the newest `most` of them."""
 
@@ -54,9 +61,6 @@ class Waiting:
         return sum(row.nbytes for row in self._rows.values())
 
     def to_json(self) -> dict[str, Any]:
-        for id in self._rows:
-            if not isinstance(id, str | int):
-                raise ValueError(f"The id {id!r} of a row that waits cannot be written to a file; use text or numbers.")
         return {"most": self.most, "ids": list(self._rows)}
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from ..engine import Algorithm
 from ..engine.inputs import NONE, Inputs, Scaling
 from ..learner import Learner
 from ..numerics.rows import as_reals
-from ..tasks import NO_INTERVALS, Classification, classification
+from ..tasks import NO_INTERVALS, Classification, classification, require_one_sort
 from ..teaching import explained
 from .base import OnlineKernelEstimator, one_target
 from .class_weights import check_class_weight, joined_counts, row_weights
@@ -222,6 +222,8 @@ def _plain(label: Any) -> Any:
 
 
 def _labels(y: Any) -> Any:
+    if isinstance(y, list | tuple):
+        require_one_sort(y)
     y = one_target(y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)

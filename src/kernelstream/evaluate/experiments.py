@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..engine import Algorithm
 from ..learner import Learner
-from ..metrics import Metric, default_metrics
+from ..metrics import Metric, Metrics, judges
 from ..sources import LabelledBlock, Shuffled, Source
 from ..sources.survey import Survey
-from ..tasks import Classification, Task
+from ..tasks import Task
 from .asking import Asking, Rule
 from .building import learner_for
 from .interrupts import uninterrupted
@@ -22,7 +22,7 @@ from .processes import Processes, cores
 from .run import Checkpoint, Trace, prequential
 
 
-def judged(model: Any, source: Source, *, metrics: Sequence[Metric] | None = None) -> dict[str, float]:
+def judged(model: Any, source: Source, *, metrics: Metrics = None) -> dict[str, float]:
     """The metrics of a model on a source, learning nothing."""
     return _judged(as_model(model), source, metrics, time.perf_counter)[0]
 
@@ -33,7 +33,7 @@ def holdout(
     test: Source,
     *,
     task: Task | None = None,
-    metrics: Sequence[Metric] | None = None,
+    metrics: Metrics = None,
     passes: int = 1,
     checkpoints: Iterable[int] = (),
     on_block: Callable[[Trace], None] | None = None,
@@ -47,7 +47,7 @@ def holdout(
     if passes < 1:
         raise ValueError(f"passes={passes} must be at least 1.")
     model = as_model(model, task)
-    trace = Trace(train.name, model.name, model.task.name, model.seed, _judges(model, metrics)[-1].name)
+    trace = Trace(train.name, model.name, model.task.name, model.seed, judges(metrics, model.task)[-1].name)
     start = time.perf_counter()
     model.warm_up()
     trace.compiling_seconds = time.perf_counter() - start
@@ -79,24 +79,19 @@ def holdout(
 
 
 def _judged(
-    model: Model, source: Source, metrics: Sequence[Metric] | None, clock: Callable[[], float]
+    model: Model, source: Source, metrics: Metrics, clock: Callable[[], float]
 ) -> tuple[dict[str, float], float]:
     """The metrics of a model on a source, and the seconds of predicting."""
-    judges = _judges(model, metrics)
-    kinds = frozenset(metric.needs for metric in judges)
+    judged = judges(metrics, model.task)
+    kinds = frozenset(metric.needs for metric in judged)
     seconds = 0.0
     for X, y in source:
         start = clock()
         shown = model.show(X, kinds)
         seconds += clock() - start
-        for metric in judges:
+        for metric in judged:
             metric.update(y, shown[metric.needs])
-    return {metric.name: metric.value for metric in judges}, seconds
-
-
-def _judges(model: Model, metrics: Sequence[Metric] | None) -> list[Metric]:
-    classes = model.task.classes if isinstance(model.task, Classification) else None
-    return [m.fresh(classes) for m in (metrics if metrics is not None else default_metrics(model.task.name))]
+    return {metric.name: metric.value for metric in judged}, seconds
 
 
 def _cut(blocks: Iterator[LabelledBlock], ends: Sequence[int]) -> Iterator[LabelledBlock]:

@@ -45,6 +45,7 @@ class InTime:
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, LabelledBlock]] = []
+        self._now = -np.inf
         self.n = 0  # rows so far
 
     def show(
@@ -60,6 +61,7 @@ class InTime:
 
         times: the moment of each row, and that at which its label comes.
         """
+        self._require_order(*times)
         parts, start = [], 0
         moments, arrivals = (array.tolist() for array in times)
         while start < len(y):
@@ -75,6 +77,17 @@ class InTime:
             parts.append(show(X[start:stop], y[start:stop]))
             start = stop
         return parts
+
+    def _require_order(self, moments: np.ndarray, arrivals: np.ndarray) -> None:
+        """ValueError for moments that fall, and for labels that come before their rows."""
+        since = np.diff(moments, prepend=self._now)
+        for good, why in (
+            (since >= 0, "its moment is missing, or lies before that of the row above. Sort the rows by moment=..."),
+            (arrivals >= moments, "its label comes before the row itself. A delay must not be missing or negative"),
+        ):
+            if not good.all():
+                raise ValueError(f"Row {self.n + int(np.argmin(good))}: {why}.")
+        self._now = float(moments[-1])
 
     def rest(self) -> LabelledBlock | None:
         """The rows whose labels have not come."""

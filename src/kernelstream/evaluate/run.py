@@ -16,10 +16,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..learner import Learner
-from ..metrics import LABELS, Metric, default_metrics
+from ..metrics import LABELS, Metrics, judges
 from ..numerics.rows import cut
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
-from ..sources.rows import Delay
+from ..sources.rows import Delay, duration
 from ..sources.survey import survey
 from ..tasks import Classification, Task
 from ..teaching import explained
@@ -181,24 +181,38 @@ class Trace:
         }
 
 
-def _times(source: Source, moment: Any, delay: Delay) -> Times:
-    """The moments of the rows of a block, and those at which their labels come."""
+def _times(source: Source, moment: Any, delay: Delay) -> Times | None:
+    """The moments of the rows of a block, and those at which their labels come; None where rows have no time."""
+    by_name = callable(delay) or isinstance(delay, str)
     if isinstance(source, RowSource):
+        if moment is None and not by_name:
+            return None
         source.moment, source.delay = moment, delay
         return lambda X: (source.moments, source.arrivals)
-    if not isinstance(moment, int) or callable(delay):
+    if moment is None and not by_name:
+        return None
+    if by_name or not isinstance(moment, int | np.integer):
         raise ValueError(
-            f"moment={moment!r} names a value of rows that are dictionaries; of {source.name} give the number of a "
-            "feature, and as delay a duration."
+            f"moment={moment!r}, delay={delay!r}: rows of {source.name} have no names. As moment give the number of a "
+            "feature and as delay a duration; or give rows that are dictionaries, or a table (RowSource)."
         )
-    wait = delay.total_seconds() if isinstance(delay, timedelta) else float(delay)
+    wait = duration(delay)
 
     def times(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        if not 0 <= moment < X.shape[1]:
+            raise ValueError(f"moment={moment} must be the number of a feature, 0 to {X.shape[1] - 1}.")
         column = X[:, [moment]]
         moments = np.asarray(column.toarray() if issparse(column) else column, np.float64)[:, 0]
         return moments, moments + wait
 
     return times
+
+
+def _rows_late(delay: Delay) -> int:
+    """After how many rows a label comes, where rows have no time."""
+    if isinstance(delay, timedelta | np.timedelta64) or not isinstance(delay, int | np.integer | None):
+        raise ValueError(f"delay={delay!r} is a duration, and rows have no time; say what tells it, moment=...")
+    return 0 if delay is None else int(delay)
 
 
 def spaced_rows() -> Iterator[int]:
@@ -227,7 +241,7 @@ def prequential(
     source: Any,
     *,
     task: Task | None = None,
-    metrics: Sequence[Metric] | None = None,
+    metrics: Metrics = None,
     checkpoints: Iterable[int] | int | None = None,
     delay: Delay = 0,
     moment: Any = None,
@@ -240,15 +254,16 @@ def prequential(
     Parameters
     ----------
     model : a `Learner`, a scikit-learn estimator with `partial_fit`, a River model, or a `models.Model`
-    source : a `Source`, or pairs (row, label) whose rows are dictionaries: then a Learner keeps their names
+    source : a `Source`, or pairs (row, label) whose rows are dictionaries, or (table, labels): then a Learner keeps
+        their names
     task : of a model that does not know it; found out in a pass ahead when it is not given
-    metrics : what to measure (`default_metrics` of the task); the last one is the headline
+    metrics : what to measure, objects or their names (`default_metrics` of the task); the last one is the headline
     checkpoints : ascending row numbers (`spaced_rows`), or how many rows lie between two, which is how long windows are
         (`Trace.course`); the last row is always one
     delay : the label of row t comes after row t + delay has been predicted; those still missing come at the end
-    moment : what tells the time of a row, the name of a value or the number of a feature. Then a label comes `delay`
-        after its row's moment, a number, a timedelta or a function of row and label; a row is shown when all labels are
-        learned that have come by its moment
+    moment : what tells the time of a row, the name of a value, a function of the row or the number of a feature. Then a
+        label comes `delay` after its row's moment: a number, a timedelta, the name of a value or a function of row and
+        label. A row is shown when all labels are learned that have come by its moment; moments never fall
     drift : what looks out for a change, by River's detectors: "adwin", "page-hinkley", "kswin", "ddm" on the errors of
         rows whose labels have come, "kswin:on=price,alpha=0.001" on a feature, a detector of River's, or several of
         these. What was found is in the trace (`drifts`)
@@ -284,7 +299,7 @@ def side_by_side(
     source: Any,
     *,
     task: Task | None = None,
-    metrics: Sequence[Metric] | None = None,
+    metrics: Metrics = None,
     checkpoints: Iterable[int] | int | None = None,
     delay: Delay = 0,
     moment: Any = None,
@@ -313,11 +328,11 @@ def side_by_side(
     """
     plan, learners = plan_of(drift, on_drift), [model for model in models if isinstance(model, Learner)]
     source = as_source(source, columns=next((one.columns for one in learners if one.columns is not None), None))
-    times, rows_late = _times(source, moment, delay) if moment is not None else None, 0
-    if moment is None:
-        if not isinstance(delay, int):
-            raise ValueError(f"delay={delay!r} is a duration, and rows have no time; say what tells it, moment=...")
-        rows_late = delay
+    given = (source.moment, source.delay) if isinstance(source, RowSource) else (None, None)
+    if moment is None and not delay:  # what the source was told
+        moment, delay = given
+    times = _times(source, moment, delay)
+    rows_late = _rows_late(delay) if times is None else 0
     if task is None and not all(hasattr(model, "task") for model in models):
         if not source.restartable:
             raise ValueError(f"{source.name} can be read once only, to learn: say what is learned, task=...")
@@ -336,6 +351,7 @@ def side_by_side(
     try:
         return follow(runs, source, on_block=on_block)
     finally:
+        source.moment, source.delay = given
         for learner in learners:
             learner.follow(source.columns.copy())
 
@@ -437,7 +453,7 @@ class Run:
         model: Model,
         source: Source,
         *,
-        metrics: Sequence[Metric] | None = None,
+        metrics: Metrics = None,
         checkpoints: Iterable[int] | None = None,
         delay: int = 0,
         times: Times | None = None,
@@ -448,14 +464,12 @@ class Run:
         clock: Callable[[], float] | None = None,
     ):
         if delay < 0 or (every is not None and every < 1):
-            raise ValueError(f"delay={delay} must not be negative, every={every} must be at least 1.")
+            what = f"delay={delay} must not be negative" if delay < 0 else f"every={every} must be at least 1"
+            raise ValueError(f"{what}.")
         self.model, self.source = model, source
-        given = metrics if metrics is not None else default_metrics(model.task.name)
-        classes = model.task.classes if isinstance(model.task, Classification) else None
-        self.cumulative = [metric.fresh(classes) for metric in given]
-        self.window = [metric.fresh(classes) for metric in given]
-        self.kinds = frozenset(metric.needs for metric in given)
-        self.trace = Trace(source.name, model.name, model.task.name, model.seed, given[-1].name)
+        self.cumulative, self.window = (judges(metrics, model.task) for _ in range(2))
+        self.kinds = frozenset(metric.needs for metric in self.cumulative)
+        self.trace = Trace(source.name, model.name, model.task.name, model.seed, self.cumulative[-1].name)
         self.delay = delay
         self.rows = 0  # shown
         self.over = False  # whether the source has ended

@@ -394,7 +394,7 @@ class Learner:
         """The label or value of each row, (n,). With an id, of one row, which is kept until `label` says what it was.
 
         X: rows, as `learn` takes them; with an id one row, a dictionary or a vector of features
-        id: what the row goes by, anything that can be a key of a dictionary
+        id: what the row goes by, text or a whole number
 
         >>> from kernelstream import Learner, Regression
         >>> learner = Learner("fogd", Regression())

@@ -5,13 +5,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Columns, is_table
+from ..numerics.rows import require_computed
 
 if TYPE_CHECKING:
     from .learner import Learner
 
 
 def has_names(learner: "Learner", X: Any) -> bool:
-    """Whether the values of these rows are known by their names."""
+    """Whether the values of these rows are known by their names; ValueError for what has names and is no rows."""
+    if isinstance(X, Mapping):
+        raise ValueError("A dictionary is one row; give a list of rows, [x], or use learn_one(x, y) and scores_one(x).")
+    require_computed(X)
     if learner.columns is not None and is_table(X):
         return True
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)

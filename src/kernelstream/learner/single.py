@@ -8,6 +8,7 @@ import numpy as np
 from ..encoding.values import MEAN
 from ..engine.lane import Lane
 from ..engine.runner import Runner
+from ..engine.waiting import as_id
 from ..numerics.interrupts import held
 from ..numerics.rows import as_matrix, to_block
 from .names import taking_names
@@ -80,7 +81,7 @@ def lane_of(learner: "Learner") -> Lane | None:
 
 def show_waiting(learner: "Learner", x: Any, id: Any) -> np.ndarray:
     """Scores (1, K) of a row that waits for its label from now on."""
-    hash(id)
+    id = as_id(id)
     with learner._turns.learning:
         if not isinstance(x, Mapping):
             return _show_waiting(learner, as_matrix(np.asarray(x)[None]).astype(np.float64), id)
@@ -101,6 +102,7 @@ def _show_waiting(learner: "Learner", X: Any, id: Any) -> np.ndarray:
 
 def learn_waiting(learner: "Learner", id: Any, y: Any, weight: float) -> np.ndarray:
     """Learn the label of a row that waited for it; its scores (K,) from before."""
+    id = as_id(id)
     with learner._turns.learning, held():
         row = learner.waiting.row(id)
         row = np.pad(row, (0, max(0, learner.width - len(row))))

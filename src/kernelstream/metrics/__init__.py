@@ -16,6 +16,7 @@ A metric of your own is a subclass with a `name` and the error of each row (`err
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ..parameters import did_you_mean
 from ..tasks import REGRESSION, Task
@@ -49,8 +50,10 @@ __all__ = [
     "Kappa",
     "LogLoss",
     "Metric",
+    "Metrics",
     "MistakeRate",
     "default_metrics",
+    "judges",
     "metrics_from",
 ]
 
@@ -58,6 +61,8 @@ _KINDS: tuple[type[Metric], ...] = (
     *(MistakeRate, BalancedError, Kappa, F1, LogLoss, HingeLoss, AUC, FadedMistakeRate),
     *(MSE, RMSE, MAE, R2, FadedMAE, Coverage, IntervalWidth, IntervalScore),
 )
+# What to judge by: metrics, or their names; None means the task's own.
+Metrics: TypeAlias = Metric | str | Sequence[Metric | str] | None
 METRICS: dict[str, type[Metric]] = {kind.name: kind for kind in _KINDS}
 
 
@@ -80,3 +85,15 @@ def metrics_from(names: Sequence[str], task: Task) -> list[Metric]:
     if not made:
         raise ValueError(f"no metric is named; choose from {', '.join(choices)}.")
     return list(made.values())
+
+
+def judges(metrics: Metrics, task: Task) -> list[Metric]:
+    """Fresh metrics for a task: those that are given, or named, or the task's own."""
+    given = default_metrics(task.name) if metrics is None else metrics
+    given = [given] if isinstance(given, Metric | str) else list(given)
+    strange = [one for one in given if not isinstance(one, Metric | str)]
+    if strange:
+        raise ValueError(f"metrics has {strange[0]!r}; give names of metrics, or objects such as MistakeRate().")
+    names = [one for one in given if isinstance(one, str)]
+    named = {one.name: one for one in (metrics_from(names, task) if names or not given else ())}
+    return [(named[one] if isinstance(one, str) else one).fresh(getattr(task, "classes", None)) for one in given]

@@ -214,6 +214,12 @@ def unmasked(values: Any, what: str) -> Any:
     return values
 
 
+def require_computed(table: Any) -> None:
+    """ValueError for a table whose rows have not been computed."""
+    if type(table).__name__ == "LazyFrame":
+        raise ValueError("A LazyFrame has no rows before it is computed; give table.collect().")
+
+
 def as_reals(values: Any, what: str) -> np.ndarray:
     """A copy in float64 of what are real numbers, and neither text nor times that could be taken for them."""
     given = np.asarray(unmasked(values, what))

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, issparse
 from ..engine.disk import scratch
 from ..extras import needing
 from ..numerics.rows import as_csr as as_csr
+from ..tasks import require_one_sort
 
 # An ndarray or a csr_array; SciPy ships no types to say so.
 Matrix: TypeAlias = Any
@@ -341,6 +342,8 @@ def as_labels(y: Any) -> NDArray[Any]:
         raise ValueError(f"labels have shape {labels.shape}; one label a row is needed: use y.ravel()")
     if labels.dtype.kind in "biuf":
         return labels.astype(np.float64)
+    if isinstance(y, list) and labels.dtype.kind in "UO":
+        require_one_sort(y)
     if labels.dtype.kind in "USO" and all(isinstance(label, str | bytes) for label in labels[:1].tolist()):
         return labels.astype(str)
     raise ValueError(f"labels have dtype {labels.dtype}; give real numbers or str")
