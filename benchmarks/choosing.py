@@ -5,15 +5,17 @@
 
 Each learner has its defaults, features and targets in units of their deviation so far (`auto` takes them raw), and the
 first ROWS rows of each set, in one random order or in time; errors are of rows before they were learned. An error is
-divided by the least that any learner has on that set; a learner's number is the geometric mean of these over the sets
-whose task it does. Times (of the processor) and sizes (of the model in memory) are medians over the sets. DRIFTING are
-streams that change with time.
+divided by the least that any learner has on that set, both no less than LEAST; a learner's number is the geometric mean
+of these. Every number of a column is over the same sets, CLASSES, TWO, VALUES or DRIFTING; who does not do all of them
+has none. Times (of the processor) and sizes (of the model in memory) are medians. A learner is on the front of a set
+where no other errs no more in no more time, or where none does in no more memory.
 """
 
 import argparse
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +23,26 @@ import numpy as np
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
 from kernelstream.algorithms import PURPOSES
+from kernelstream.tasks import BINARY
 
 from . import asking
 from .no_tuning.sets import DESIGN, SETS, Rows, rows_of
 
+Found = dict[str, dict[str, Any]]  # by data set, then by learner: a run
+Shown = dict[str, dict[str, float]]  # by learner
+
 ROWS, BLOCK = 10_000, 500
 CHOSEN = (*DESIGN, "sea", "hyperplane", "led")
-DRIFTING = tuple(name for name in CHOSEN if SETS[name].in_time)
+CLASSES = tuple(name for name in CHOSEN if not SETS[name].regression)
+TWO = tuple(name for name in CLASSES if SETS[name].task == BINARY)
+DRIFTING = tuple(name for name in CLASSES if SETS[name].in_time)
+VALUES = tuple(name for name in CHOSEN if SETS[name].regression)
+LEAST = 1e-3  # of an error that counts
 WITHOUT_ERRORS = ("density",)  # no label is looked at
 DOCS, FILE = Path(__file__).parents[1] / "docs", Path(__file__).with_suffix(".json")
 BEGIN, END = "<!-- choosing begins -->", "<!-- choosing ends -->"
-TICKS = (1, 1.5, 2, 3, 4)
+TICKS = (1, 1.5, 2, 3, 4, 6)
+COSTS = "microseconds a row | model | fronts |"
 AREA = 26.0  # of a learner's point in the picture
 
 
@@ -49,10 +60,7 @@ def run(name: str, rows: Rows) -> dict[str, float] | None:
     for first in range(0, len(rows.y), BLOCK):
         X, y = rows.X[first : first + BLOCK], rows.y[first : first + BLOCK]
         begun = time.process_time()
-        try:
-            shown = learner.predict_learn(X, y)
-        except FloatingPointError:
-            return {"error": math.inf, "seconds": math.nan, "bytes": float(learner.n_bytes)}
+        shown = learner.predict_learn(X, y)
         seconds += time.process_time() - begun
         wrong += float(np.square(shown - y).sum()) if rows.regression else float((shown != y).sum())
     n = len(rows.y)
@@ -60,9 +68,9 @@ def run(name: str, rows: Rows) -> dict[str, float] | None:
     return {"error": error, "seconds": seconds / n, "bytes": float(learner.n_bytes)}
 
 
-def measured(path: Path, *, anew: bool) -> dict[str, dict[str, Any]]:
-    """By data set, then by learner; kept as it grows."""
-    found: dict[str, dict[str, Any]] = {} if anew or not path.exists() else json.loads(path.read_text())
+def measured(path: Path, *, anew: bool) -> Found:
+    """Of each set and learner; kept as it grows."""
+    found: Found = {} if anew or not path.exists() else json.loads(path.read_text())
     for data in CHOSEN:
         known = found.setdefault(data, {})
         missing = [name for name in ALGORITHMS if name not in known and name not in WITHOUT_ERRORS]
@@ -74,70 +82,107 @@ def measured(path: Path, *, anew: bool) -> dict[str, dict[str, Any]]:
     return found
 
 
-def summaries(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """By learner: how many times the least error, over all sets and over those that drift; microseconds; bytes."""
-    least = {data: min(one["error"] for one in runs.values() if one) for data, runs in found.items()}
-
-    def ratio(name: str, sets: Any) -> float:
-        # An error of 0 counts as one row of a thousand.
-        pairs = [(found[data][name]["error"], least[data]) for data in sets if found[data].get(name)]
-        ratios = [min(max(mine, 1e-3) / max(best, 1e-3), 100.0) for mine, best in pairs]
-        return math.exp(float(np.mean(np.log(ratios)))) if ratios else math.nan
-
+def summaries(found: Found, sets: Sequence[str]) -> Shown:
+    """Of learners that do all of these sets: how many times the least error, microseconds a row, bytes, and on how many
+    of the sets they are on a front.
+    """
     shown = {}
     for name in ALGORITHMS:
-        runs = [runs[name] for runs in found.values() if runs.get(name)]
-        if runs:
+        runs = [one for data in sets if (one := found[data].get(name))]
+        if len(runs) == len(sets):
             shown[name] = {
-                "error": ratio(name, found),
-                "drift": ratio(name, DRIFTING),
-                "microseconds": 1e6 * float(np.nanmedian([one["seconds"] for one in runs])),
+                "error": math.exp(float(np.mean([math.log(times_the_least(found[data], name)) for data in sets]))),
+                "microseconds": 1e6 * float(np.median([one["seconds"] for one in runs])),
                 "bytes": float(np.median([one["bytes"] for one in runs])),
+                "fronts": sum(name in front(found[data]) for data in sets),
             }
     return shown
 
 
-def draw(shown: dict[str, dict[str, float]], path: Path) -> None:
+def times_the_least(runs: dict[str, Any], name: str) -> float:
+    least = min(one["error"] for one in runs.values() if one)
+    return max(runs[name]["error"], LEAST) / max(least, LEAST)
+
+
+def front(runs: dict[str, Any]) -> set[str]:
+    """Who of a set's learners errs less than all that take no more time, or than all that take no more memory."""
+    done = {name: one for name, one in runs.items() if one}
+
+    def first(name: str, cost: str) -> bool:
+        mine = done[name]
+        return not any(
+            one["error"] <= mine["error"] and one[cost] <= mine[cost] and one != mine for one in done.values()
+        )
+
+    return {name for name in done if first(name, "seconds") or first(name, "bytes")}
+
+
+def on_no_front(found: Found) -> set[str]:
+    """Learners whose headers say so."""
+    there = {name for runs in found.values() for name in front(runs)}
+    return {name for name in ALGORITHMS if name not in there and name not in WITHOUT_ERRORS}
+
+
+def draw(found: Found, path: Path) -> None:
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     from kernelstream.report.plots import LIGHT
     from kernelstream.report.scatter import label_points, lay_out
 
     plt.style.use(DOCS / "examples" / "kernelstream.mplstyle")
-    figure, places = plt.subplots(2, 2, figsize=(14.5, 16.0), sharey=False)
-    *axes, last = places.flat
+    figure, places = plt.subplots(3, 2, figsize=(15, 25))
+    classes, two, values, drifting = (summaries(found, sets) for sets in (CLASSES, TWO, VALUES, DRIFTING))
+    alone = {name: one for name, one in two.items() if name not in classes}
+    changing = {name: {**one, "drift": drifting[name]["error"]} for name, one in classes.items()}
+    many = f"classes: times the least error, {len(CLASSES)} sets"
+    beside = f"values: times the least error, {len(VALUES)} sets"
+    time, memory = "microseconds a row, one core", "bytes of the model"
     panels = (
-        ("microseconds", "error", "microseconds a row, one core", "times the least error, all sets"),
-        ("bytes", "error", "bytes of the model", "times the least error, all sets"),
-        ("error", "drift", "times the least error, all sets", "times the least error, streams that drift"),
+        (places[0, 0], classes | alone, "microseconds", "error", time, many),
+        (places[0, 1], values, "microseconds", "error", time, beside),
+        (places[1, 0], classes | alone, "bytes", "error", memory, many),
+        (places[1, 1], values, "bytes", "error", memory, beside),
+        (places[2, 0], changing, "error", "drift", many, f"the same, {len(DRIFTING)} streams that drift"),
     )
-    colours = plt.get_cmap("tab20")
-    for axis, (across, up, below, beside) in zip(axes, panels, strict=True):
-        for k, (purpose, names) in enumerate(PURPOSES.items()):
-            points = [(name, shown[name][across], shown[name][up]) for name in names if name in shown]
-            if not points:
-                continue
-            axis.scatter([p[1] for p in points], [p[2] for p in points], color=colours(k), s=AREA, label=purpose)
-        axis.set(xscale="log", yscale="log", xlabel=below, ylabel=beside)
+    looks = dict(zip(PURPOSES, [(colour, mark) for mark in "o^" for colour in LIGHT.curves], strict=False))
+    for axis, shown, across, up, below, left in panels:
+        hollow = set() if shown is values else set(alone)
+        for purpose, (colour, mark) in looks.items():
+            for name in (name for name in PURPOSES[purpose] if name in shown):
+                face = "none" if name in hollow else colour
+                axis.scatter(
+                    shown[name][across], shown[name][up], marker=mark, facecolor=face, edgecolor=colour, s=AREA
+                )
+        axis.set(xscale="log", yscale="log", xlabel=below, ylabel=left)
         for side, what in ((axis.xaxis, across), (axis.yaxis, up)):
             if what in ("error", "drift"):
-                side.set_major_locator(FixedLocator(TICKS))
-                side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-                side.set_minor_formatter(NullFormatter())
-    draw_labels(last, json.loads(asking.FILE.read_text()))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=9)
+                mark_times(side, TICKS)
+    draw_labels(places[2, 1], json.loads(asking.FILE.read_text()))
+    keys = [
+        places[2, 1].scatter([], [], marker=mark, color=colour, s=AREA, label=purpose)
+        for purpose, (colour, mark) in looks.items()
+        if not set(PURPOSES[purpose]) <= set(WITHOUT_ERRORS)
+    ]
+    binary = f"of two classes alone: over the {len(TWO)} sets of these"
+    keys.append(places[2, 1].scatter([], [], facecolor="none", edgecolor="grey", s=AREA, label=binary))
+    figure.legend(handles=keys, loc="outside lower center", ncols=3, fontsize=9)
     lay_out(figure)
-    for axis, (across, up, *_) in zip(axes, panels, strict=True):
-        places = [(one[across], one[up]) for one in shown.values()]
-        label_points(axis, list(shown), places, np.full(len(shown), AREA), LIGHT, fontsize=7.5)
+    for axis, shown, across, up, *_ in panels:
+        points = [(one[across], one[up]) for one in shown.values()]
+        label_points(axis, list(shown), points, np.full(len(shown), AREA), LIGHT, fontsize=7.5)
     figure.savefig(path, dpi=110)
+
+
+def mark_times(side: Any, ticks: Sequence[float]) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    side.set_major_locator(FixedLocator(ticks))
+    side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    side.set_minor_formatter(NullFormatter())
 
 
 def draw_labels(axis: Any, cases: list[dict[str, Any]]) -> None:
     """What few labels cost where rules ask for them, and as many at random; mistakes as multiples of those with all."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
     colours = dict(zip(dict.fromkeys(one["learner"] for one in cases), ("C0", "C1", "C2"), strict=True))
     marks = dict(zip(dict.fromkeys(one["data"] for one in cases), "os", strict=True))
     for one in cases:
@@ -153,30 +198,42 @@ def draw_labels(axis: Any, cases: list[dict[str, Any]]) -> None:
     axis.scatter([], [], facecolor="none", edgecolor="grey", s=2 * AREA, label="as many at random")
     axis.set(xscale="log", yscale="log", xlabel="labels asked for, %", ylabel="times the mistakes with all labels")
     for side, ticks in ((axis.xaxis, (5, 10, 20, 50, 100)), (axis.yaxis, (1, 1.5, 2, 2.5))):
-        side.set_major_locator(FixedLocator(ticks))
-        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        side.set_minor_formatter(NullFormatter())
+        mark_times(side, ticks)
     axis.legend(loc="upper right")
 
 
-def table(shown: dict[str, dict[str, float]]) -> str:
+def tables(found: Found) -> str:
     """The page's: learners by their error."""
-    lines = ["| learner | times the least error | where it drifts | microseconds a row | model |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: |")
-    for name, one in sorted(shown.items(), key=lambda pair: pair[1]["error"]):
-        size = f"{one['bytes'] / 1e3:,.0f} kB"
-        lines.append(f"| `{name}` | {one['error']:.2f} | {one['drift']:.2f} | {one['microseconds']:,.1f} | {size} |")
+    classes, two, values, drifting = (summaries(found, sets) for sets in (CLASSES, TWO, VALUES, DRIFTING))
+    lines = [f"| classes | {len(CLASSES)} sets | {len(TWO)} of two classes | {len(DRIFTING)} that drift | {COSTS}"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    alone = {name: one for name, one in two.items() if name not in classes}
+    for name, one in [*by_error(classes), *by_error(alone)]:
+        errors = [shown[name]["error"] if name in shown else None for shown in (classes, two, drifting)]
+        cells = ["-" if error is None else f"{error:.2f}" for error in errors]
+        lines.append(f"| `{name}` | {' | '.join(cells)} | {costs(one)}")
+    lines += ["", f"| values | {len(VALUES)} sets | {COSTS}", "| --- | ---: | ---: | ---: | ---: |"]
+    lines += [f"| `{name}` | {one['error']:.2f} | {costs(one)}" for name, one in by_error(values)]
     return "\n".join(lines)
+
+
+def by_error(shown: Shown) -> list[tuple[str, dict[str, float]]]:
+    return sorted(shown.items(), key=lambda pair: pair[1]["error"])
+
+
+def costs(one: dict[str, float]) -> str:
+    return f"{one['microseconds']:,.1f} | {one['bytes'] / 1e3:,.0f} kB | {one['fronts']} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--anew", action="store_true", help="run everything, whatever is known")
-    shown = summaries(measured(FILE, anew=parser.parse_args().anew))
-    draw(shown, DOCS / "choosing.png")
+    found = measured(FILE, anew=parser.parse_args().anew)
+    draw(found, DOCS / "choosing.png")
     page = DOCS / "choosing.md"
     head, rest = page.read_text().split(BEGIN)
-    page.write_text(f"{head}{BEGIN}\n{table(shown)}\n{END}{rest.split(END)[1]}")
+    page.write_text(f"{head}{BEGIN}\n{tables(found)}\n{END}{rest.split(END)[1]}")
+    print("on no front:", ", ".join(sorted(on_no_front(found))))
 
 
 if __name__ == "__main__":

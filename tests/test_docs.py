@@ -16,6 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 import typer.main
 import yaml
@@ -124,15 +125,40 @@ def test_the_first_page_says_what_was_measured():
         assert f"{100 * float(error):.1f} %" in said and f"{speed} rows a second" in said
 
 
-def test_the_table_of_choices_is_that_of_what_was_measured():
-    """And what is said beside it: a page that was written before the last run says something else."""
+def test_the_tables_of_choices_are_those_of_what_was_measured():
+    """And what is said beside them: a page that was written before the last run says something else."""
     page, found = (DOCS / "choosing.md").read_text(), json.loads(choosing.FILE.read_text())
-    shown = choosing.summaries(found)
-    assert page.split(choosing.BEGIN)[1].split(choosing.END)[0].strip() == choosing.table(shown)
+    assert page.split(choosing.BEGIN)[1].split(choosing.END)[0].strip() == choosing.tables(found)
     drifting = set(choosing.CHOSEN) - set(choosing.DESIGN)
     assert set(found) == set(choosing.CHOSEN) and (len(choosing.DESIGN), len(drifting)) == (20, 3)
     assert f"The first {choosing.ROWS:,} rows of the twenty data sets" in page and "three streams that drift" in page
-    assert min(shown, key=lambda name: shown[name]["error"]) == "auto"  # "usually the most accurate"
+    assert f"no less than {choosing.LEAST}," in page
+    for sets in choosing.CLASSES, choosing.VALUES, choosing.DRIFTING:
+        assert choosing.by_error(choosing.summaries(found, sets))[0][0] == "auto"  # "usually the most accurate"
+
+
+def test_every_learner_was_measured_and_gave_numbers():
+    found = json.loads(choosing.FILE.read_text())
+    for data, runs in found.items():
+        assert set(runs) == set(ALGORITHMS) - set(choosing.WITHOUT_ERRORS), data
+        for name, one in runs.items():
+            assert one is None or all(0.0 <= value < np.inf for value in one.values()), (data, name, one)
+
+
+def test_who_does_not_do_all_sets_is_compared_on_those_that_it_does():
+    found = json.loads(choosing.FILE.read_text())
+    for sets in choosing.CLASSES, choosing.TWO, choosing.VALUES, choosing.DRIFTING:
+        assert choosing.summaries(found, sets).keys() == {
+            name for name in found[sets[0]] if all(found[data][name] for data in sets)
+        }
+    alone = choosing.summaries(found, choosing.TWO).keys() - choosing.summaries(found, choosing.CLASSES).keys()
+    assert alone == {"tvm", "lasvm", "pros-n-kons", "opauc", "koil"}
+
+
+def test_headers_of_learners_on_no_front_say_so():
+    headers = {" ".join(inspect.getdoc(inspect.getmodule(type(spec))).split()) for spec in ALGORITHMS.values()}
+    said = [name for text in headers for name in re.findall(r"(\S+) is on no front of docs/choosing\.md", text)]
+    assert sorted(said) == sorted(choosing.on_no_front(json.loads(choosing.FILE.read_text())))
 
 
 def test_what_theory_quotes_was_measured():

@@ -218,16 +218,42 @@ def test_an_anomaly_detector_of_rivers(shuttle):
     X = shuttle[0][:600]
     detector = KernelAnomalyDetector(Density(nu=0.05), seed=0)
     assert isinstance(detector, base.AnomalyDetector)
-    assert detector.score_one({"a": 1.0}) == 0.0
+    assert detector.score_one({"a": 1.0}) == 0.5
     rows = [dict(enumerate(row)) for row in X.tolist()]
     scores = []
     for row in rows:
         scores.append(detector.score_one(row))
         detector.learn_one(row)
     odd = dict.fromkeys(rows[0], 50.0)
-    assert detector.score_one(odd) > max(0.0, np.quantile([detector.score_one(row) for row in rows], 0.95))
+    assert detector.score_one(odd) > max(0.5, np.quantile([detector.score_one(row) for row in rows], 0.95))
     ours = Learner(Density(nu=0.05), Binary([-1, 1]), seed=0, scaling="online")
-    np.testing.assert_allclose(np.array(scores)[300:], -ours.learn(X, np.ones(600))[300:, 0], atol=1e-4)
+    shown = ours.learn(X, np.ones(600))[300:, 0]
+    np.testing.assert_allclose(np.array(scores)[300:], 1.0 / (1.0 + np.exp(4.0 * shown)), atol=1e-4)
+    same = KernelAnomalyDetector(nu=0.05, seed=0)
+    assert same.clone().algorithm == detector.algorithm == same.algorithm
+    with pytest.raises(ValueError, match="density has no parameter 'rank'"):
+        KernelAnomalyDetector(rank=3)
+    with pytest.raises(ValueError, match="fogd does not find what is odd"):
+        KernelAnomalyDetector("fogd", n_components=10)
+
+
+def test_rivers_own_measure_sees_what_a_detector_of_rivers_finds():
+    """It looks at scores between 0 and 1 alone."""
+    from river import evaluate, metrics
+    from sklearn.metrics import roc_auc_score
+
+    from kernelstream.river import KernelAnomalyDetector
+
+    rng = np.random.default_rng(0)
+    odd = rng.random(1500) < 0.05
+    rows = [dict(enumerate(row)) for row in (rng.normal(size=(1500, 2)) + 4.0 * odd[:, None]).tolist()]
+    detector, scores = KernelAnomalyDetector(seed=0), []
+    for row in rows:
+        scores.append(detector.score_one(row))
+        detector.learn_one(row)
+    assert 0.0 <= min(scores) < 0.2 and 0.8 < max(scores) <= 1.0
+    measure = evaluate.progressive_val_score(zip(rows, odd, strict=True), detector.clone(), metrics.ROCAUC())
+    assert measure.get() == pytest.approx(roc_auc_score(odd, scores), abs=0.01) and measure.get() > 0.9
 
 
 def test_what_finds_no_outliers_is_refused_by_name():

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from rich.console import Console
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression
@@ -32,7 +34,7 @@ from kernelstream.report.machine import machine
 from kernelstream.report.page import write_page
 from kernelstream.report.plots import DARK, LIGHT, course_svg, curve_svg, in_the_dark, write_curves
 from kernelstream.report.runs import METRIC, ROWS, SECONDS, SIZE, WINDOW, by_source
-from kernelstream.report.scatter import scatter_svg
+from kernelstream.report.scatter import label_points, lay_out, scatter_svg
 from kernelstream.report.style import STYLE
 from kernelstream.report.tables import (
     algorithms_table,
@@ -420,6 +422,36 @@ def test_labels_of_a_crowded_scatter_do_not_overlap():
     n, shared = overlaps(scatter_svg(group, LIGHT))
     assert n == 27
     assert shared == []
+
+
+def test_lines_to_labels_that_lie_apart_do_not_cross():
+    widths = np.where(np.arange(40) < 30, 0.0125, 0.05)[:, None]
+    places = 10.0 ** (widths * np.random.default_rng(3).normal(size=(40, 2)))
+    figure = Figure(figsize=(7, 6))
+    panel = figure.subplots()
+    panel.scatter(*places.T, s=26.0)
+    lay_out(figure)
+    label_points(panel, [f"learner-{i}" for i in range(40)], places, np.full(40, 26.0), LIGHT, fontsize=7.5)
+    lay_out(figure)
+    labels = [text for text in panel.texts if text.arrow_patch]
+    boxes = [Text.get_window_extent(text, figure.canvas.get_renderer()) for text in labels]
+    lines = [
+        (panel.transData.transform(text.xy), np.array([box.x0 + box.x1, box.y0 + box.y1]) / 2)
+        for text, box in zip(labels, boxes, strict=True)
+    ]
+    assert lines
+    assert not [(labels[i], labels[j]) for i in range(len(lines)) for j in range(i) if cross(lines[i], lines[j])]
+
+
+def cross(one, other):
+    """Whether two lines from a point to a point do."""
+
+    def side(line, point):
+        (ax, ay), (bx, by) = line[1] - line[0], point - line[0]
+        return ax * by > ay * bx
+
+    apart = [[side(line, point) for point in points] for line, points in ((one, other), (other, one))]
+    return all(a != b for a, b in apart)
 
 
 def test_a_page_shows_names_as_they_are(tmp_path):

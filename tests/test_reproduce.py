@@ -290,8 +290,10 @@ def test_what_is_stored_is_judged_without_a_run(toy, tmp_path, monkeypatch):
     monkeypatch.setattr("kernelstream.papers.trials.run_item", None)
     answer = CliRunner().invoke(app, ["reproduce", "all", "--stored", "--out", str(out)])
     assert answer.exit_code == 0, answer.output
-    line = next(line for line in (tmp_path / "out.md").read_text().splitlines() if line.startswith("| FOGD"))
+    page = (tmp_path / "out.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| FOGD"))
     assert "± 99.00) | yes †" in line
+    assert "- FOGD: agrees: the toy's number is made up." in page  # what is known of it is said all the same
 
 
 def test_a_cell_of_which_means_alone_were_kept_is_judged_by_them(toy, tmp_path):

@@ -4,6 +4,7 @@ A row goes from its dictionary to the compiled step without a detour, and `learn
 `learn_one` on its rows. Names, words and classes that come later grow the model.
 """
 
+import math
 import os
 import random
 import sys
@@ -24,6 +25,7 @@ from .engine import Algorithm
 from .engine.inputs import NONE, ONLINE, Inputs, Scaling
 from .engine.lane import Lane
 from .learner import Learner
+from .learner.naming import changed
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task, classification
 from .teaching import explained
 
@@ -365,16 +367,18 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
         As of `KernelRegressor`.
     scaling
         "online", or "none".
+    parameters
+        Any parameter of the algorithm or of its kernel by its own name: ``KernelAnomalyDetector(nu=0.01)``.
 
     Examples
     --------
     >>> import random
     >>> from kernelstream.river import KernelAnomalyDetector
     >>> draw = random.Random(0)
-    >>> model = KernelAnomalyDetector(seed=1)
+    >>> model = KernelAnomalyDetector(nu=0.05, seed=1)
     >>> for _ in range(500):
     ...     model.learn_one({"a": draw.gauss(0, 1), "b": draw.gauss(5, 2)})
-    >>> model.score_one({"a": 0.0, "b": 5.0}) < 0 < model.score_one({"a": 6.0, "b": -4.0})
+    >>> model.score_one({"a": 0.0, "b": 5.0}) < 0.5 < model.score_one({"a": 6.0, "b": -4.0})
     True
     """
 
@@ -390,18 +394,29 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
         seed: int | None = None,
         dtype: str = "float32",
         threads: int | None = None,
+        **parameters: Any,
     ):
-        self._settings(locals())
+        own = locals()
+        if given := own.pop("parameters"):
+            own["algorithm"] = changed(_of_anomalies(algorithm), given)
+        self._settings(own)
         if not self._spec().without_labels:
             raise ValueError(f"{self._spec().name} does not find what is odd. Density() and NORMA(loss='novelty') do.")
 
     def _spec(self) -> Algorithm:
-        return Density() if self.algorithm == "auto" else as_algorithm(self.algorithm)
+        return _of_anomalies(self.algorithm)
 
     def learn_one(self, x: dict[Any, Any]) -> None:
         """Learn from a row."""
         self._learn_one(self._begin(Binary([-1, 1])) if self._learner is None else self._learner, x, 1, 1.0)
 
     def score_one(self, x: dict[Any, Any]) -> float:
-        """How odd a row is: above 0 for one that is called so; 0 before any was learned."""
-        return 0.0 if self._learner is None else -float(self._learner.scores_one(x)[0])
+        """How odd a row is, from 0 to 1: above 0.5 for one that is called so; 0.5 before any was learned. It is
+        1 / (1 + exp(4 s)), s from about -1 to 1 what `Learner` shows: River's measures look between 0 and 1.
+        """
+        shown = 0.0 if self._learner is None else float(self._learner.scores_one(x)[0])
+        return 0.5 - 0.5 * math.tanh(2.0 * shown)
+
+
+def _of_anomalies(algorithm: str | Algorithm) -> Algorithm:
+    return Density() if algorithm == "auto" else as_algorithm(algorithm)

@@ -14,9 +14,9 @@ never ends: where nothing changes, nothing is lost. The paper's Rakers begin wit
 they begin with that of the longest, as a bound for gradient descent asks only how far it is from where it began. The
 paper's losses are in [0, 1]; here u is the root of the mean square of l(f_I, y) - l(f, y) so far, and what is beyond u
 counts as u, so that losses may have any unit. Kernels are weighed by AdaHedge, as Raker's are by default. On the data
-sets of docs/compared.md and docs/choosing.md it earns its place where classes come in runs alone, and there after
-20,000 rows (covtype in time: 0.185 beside Raker's 0.195), not yet after 10,000; Raker is better on the others, also on
-elec2, whose changes a constant step follows.
+sets of docs/compared.md it earns its place where classes come in runs alone, and there after 20,000 rows (covtype in
+time: 0.185 beside Raker's 0.195), not yet after 10,000; Raker is better on the others, also on elec2, whose changes a
+constant step follows. adaraker is on no front of docs/choosing.md.
 
 Symbols: P n_kernels, D n_components.
 """

@@ -16,7 +16,8 @@ the oldest. A merge partner is a term whose coefficient points
 the same way (<a_m, a_n> > 0), as in the paper for one output; when there is none, any term. With several outputs the
 partner's h is looked up as for one output with ||a_m||, ||a_n||, and refined for the chosen pair on ||a_z|| itself.
 The sum of squared norms lost to the budget is `degradation`, in units of f at the time of each loss. Projection needs
-no room for a row in the dictionary's span: its coordinates are added.
+no room for a row in the dictionary's span: its coordinates are added. bsgd-p is on no front of docs/choosing.md:
+bsgd-m errs as much in less time and room.
 
 Symbols: B budget, lambda regularization, b coef of f, which is in units of a lambda tau.
 """

@@ -11,8 +11,9 @@ Remarks. With p = 1 this is alpha + eta e h / (epsilon + h'h). The paper's kerne
 by it. Points of a coherence below 1 are finitely many on a bounded domain, but may be very many: once the budget is
 full none is added; budget=None is the paper's. epsilon is at least 1e-10 of the largest h'h, so that equal rows do no
 harm. A weight multiplies the step of its row; a row of weight 0 is not one of the last p. It moves along the
-coefficients and not along the function, which takes long where points are near each other: on most of eight data
-sets it is behind qklms in one pass, with a tenth of its points or more. Merged models are sums of functions, whose
+coefficients and not along the function, which takes long where points are near each other: on four of the five
+streams of docs/theory/recursive.md it is behind qklms in one pass, with a fraction of its points, and kapa is on no
+front of docs/choosing.md. Merged models are sums of functions, whose
 points may be nearer to each other than mu_0; the last rows are one side's.
 
 Symbols: eta learning_rate, epsilon regularization, p rows, mu_0 coherence.

@@ -19,7 +19,8 @@ Pairs are ranked, not told apart, so for labels a threshold is added, halfway be
 points of each class (the program's divides its stored points best). f at the stored points and their Gram matrix are
 kept: a step costs k / 4 and a few passes over them. A sample weight multiplies the step. Two classes only.
 On w8a and the rarest classes of shuttle it ranks better than opauc, fogd and ridge, on satimage as well as the best, on
-cod-rna, where no class is rare, worse (`benchmarks/imbalance.py`); the defaults were chosen on these sets.
+cod-rna, where no class is rare, worse (`benchmarks/imbalance.py`); the defaults were chosen on these sets. For
+mistakes it is not meant: koil is on no front of docs/choosing.md.
 
 Symbols: 2 N budget, k n_neighbours, eta learning_rate, lambda regularization, b bias, f(s) values.
 """

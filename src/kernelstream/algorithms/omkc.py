@@ -13,9 +13,9 @@ kernels share one store of points, in which each has coefficients of its own: di
 of them. So all kernels are functions of the same metric. The paper has no budget (budget=None); with one, a point
 chosen at random makes room, for all kernels, as RBP does. The paper's stochastic combination predicts by one kernel
 drawn by q; here the vote is always one of all. A sample weight is the size of the term, and the exponent of beta. On
-the data sets of docs/compared.md and docs/choosing.md it earns its place nowhere. RBP, one kernel on the same budget,
-makes a tenth more mistakes in less than half the time; BSGD-M, one kernel on fewer points, makes fewer on 11 of 16 sets
-in two thirds of the time.
+the data sets of docs/compared.md it earns its place nowhere, of those of docs/choosing.md on shuttle alone. RBP, one
+kernel on the same budget, makes a tenth more mistakes in less than half the time; BSGD-M, one kernel on fewer points,
+makes fewer on 11 of 16 sets in three quarters of the time.
 
 Symbols: m n_kernels, beta discount, delta smoothing, B budget.
 """

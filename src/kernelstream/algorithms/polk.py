@@ -20,6 +20,7 @@ targets for the squared loss (Huber's is at most delta). With (33), lambda ||f||
 A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added through its
 coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An epsilon above eta
 ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the next step prunes.
+polk is on no front of docs/choosing.md: with its defaults it errs as OGD does, and pruning takes time.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """

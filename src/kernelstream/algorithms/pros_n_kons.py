@@ -9,8 +9,8 @@ Remarks. `_embedding` says how points are drawn and what z is. For a loss l(f, y
 size, sigma = 1 / (4 C^2) is what the half square's curvature is at least in units of its squared slopes; the paper has
 sigma / 2 with r^2. restart="matrix" keeps w when a point comes, which changes no score, and begins only S anew; the
 paper's is "whole". A row is shown before it is drawn; the slope is the one at what was shown. On the data sets of
-docs/compared.md and docs/choosing.md it earns its place nowhere: PKAWV on the same points is better where nothing
-changes, and QKLMS, in a quarter of the time, on every set of the latter.
+docs/compared.md it earns its place nowhere, and pros-n-kons is on no front of docs/choosing.md: PKAWV on the same
+points is better where nothing changes, and QKLMS, in less than a third of the time, on every set of the latter.
 
 Symbols: alpha regularization, beta sampling, C reach, sigma curvature.
 """

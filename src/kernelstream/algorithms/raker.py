@@ -9,9 +9,9 @@ Remarks. The paper has one eta for both, and losses in [0, 1]. Those of a hinge 
 the weights are AdaHedge's (`numerics.combining`), whose rate follows from the losses in any unit; hedge=0.5 is a fixed
 one. Regularization shrinks theta and is not counted in what weighs kernels. The paper leaves the kernels open. Here
 they are five widths of one, gamma at 1/16, 1/4, 1, 4 and 16 times what the rows settle: "scale" is rarely farther off,
-and of two neighbours, whose widths differ by 2, one is near enough. With 320 components each a row takes FOGD's time.
-With several classes each kernel has all outputs; their scores are combined. On each data set of docs/choosing.md some
-other learner errs no more in no more time.
+and of two neighbours, whose widths differ by 2, one is near enough. With 320 components each a row takes up to twice
+FOGD's time. With several classes each kernel has all outputs; their scores are combined. On each data set of
+docs/choosing.md some other learner errs no more in no more time.
 
 Symbols: P n_kernels, D n_components, eta learning_rate, eta' hedge, lambda regularization, z divided by sqrt(D).
 """

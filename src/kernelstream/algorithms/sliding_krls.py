@@ -10,8 +10,7 @@ long the stream is. alpha follows what comes and what goes: rounding stays with 
 with it. A row of weight w has the ridge c / w. A merged model is the weighted sum of both functions, in terms of M of
 their rows, which leave in the order in which they came. `deviations` are those of the Gaussian process of the window's
 rows whose noise is c times its variance (`_rows_kept`). It follows a change within M rows, and knows nothing of what
-was before them: on seven of eight data sets that do not change, krls-t of its size errs less
-(`docs/theory/recursive.md`).
+was before them: on the five streams of docs/theory/recursive.md, which do not change, krls-t of its size errs less.
 
 Symbols: M budget, c regularization.
 """

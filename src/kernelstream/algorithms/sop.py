@@ -9,8 +9,8 @@ sign, and the same largest of several outputs, whose A is one. So f itself is sh
 2 D numbers an output instead of (2 D)^2. Its dual form keeps every mistake and costs their number squared a row; on
 features it is bounded, and S = A^-1 and W = v'S follow a mistake by rank one: W <- W + (u - f(x)) (Sz)' / (1 + z'Sz), u
 = y, or e_y - e_s for several classes, s the best other one. covariance="diagonal" keeps that of S alone. On the data
-sets of docs/compared.md and docs/choosing.md it earns its place nowhere: FOGD makes fewer mistakes on all but one, in
-about the same time. AROW is what it becomes when rows with a small margin are heard too.
+sets of docs/compared.md it earns its place nowhere, of those of docs/choosing.md on shuttle alone: FOGD makes fewer
+mistakes on all others, in about the same time. AROW is what it becomes when rows with a small margin are heard too.
 
 Symbols: a regularization, D n_components.
 """

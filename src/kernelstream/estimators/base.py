@@ -17,10 +17,10 @@ from ..algorithms import as_algorithm
 from ..engine import Algorithm
 from ..engine.inputs import FITTED, NONE, Inputs, Scaling, fitted
 from ..learner import Learner
+from ..learner.naming import changed
 from ..numerics.rows import as_matrix, unmasked
 from ..tasks import Task
 from ..teaching import explained
-from .naming import changed
 
 
 @explained(other="a fitted estimator with the same parameters and the same seed")

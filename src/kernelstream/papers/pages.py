@@ -194,7 +194,7 @@ def _table(item: Item, data: str, cells: Sequence[Cell], unit: str) -> list[str]
             numbers.append(_beside(_measured(cell.mean_risk), published.risk))
         value = f"{mine} {_in_brackets(number_with_deviation(published))}".strip()
         lines.append(f"| {' | '.join([cell.learner, value, mark, *numbers])} |")
-        if word in (BETTER, DIFFERS):
+        if word in (BETTER, DIFFERS) or (cell.ran and _explained(item, cell)):
             notes.append((cell.learner, f"{word}: {_reason(item, cell)}"))
         if mark.endswith(SEEN):
             chosen.append((cell.learner, item.seen[cell.data, cell.learner]))

@@ -1,5 +1,6 @@
 """The price of a result: the metric against learning time, one labelled point a learner."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
 from . import words
 from .plots import WIDE, Ink, as_svg, fit, line_style, metric_scale, seconds_axis, styled
@@ -74,32 +74,25 @@ def label_points(
     ink: Ink,
     fontsize: float = 9,
 ) -> None:
-    """Write each label at the nearest place beside its marker where it covers no marker and no other label.
+    """Write each label at the nearest place beside its marker where it covers no marker and no other label, and where a
+    line to it crosses no other.
 
     Requires: the figure is laid out.
     """
-    renderer = panel.figure.canvas.get_renderer()
     unit = panel.figure.dpi / _POINTS_PER_INCH
-    frame = panel.get_window_extent(renderer)
-    centres = panel.transData.transform(points)
-    radii = np.sqrt(areas / math.pi) * unit
-    taken = [Bbox.from_extents(*(c - r), *(c + r)) for c, r in zip(centres, radii, strict=True)]
-    for label, (x, y), radius, point in zip(labels, centres, radii, points, strict=True):
-        if not np.isfinite(point).all():
-            continue
-        text = panel.annotate(label, point, fontsize=fontsize, color=ink.text, annotation_clip=False, zorder=4)
-        extent = text.get_window_extent(renderer)
-        boxes = _places(x, y, radius + _GAP * unit, extent.width, extent.height)
-        inside = (boxes[:, :2] >= frame.min).all(axis=1) & (boxes[:, 2:] <= frame.max).all(axis=1)
-        boxes = boxes[inside] if inside.any() else boxes
-        box = Bbox.from_extents(*boxes[np.argmin(_overlap(boxes, np.array([one.extents for one in taken])))])
-        taken.append(box.padded(_GAP * unit))
-        text.remove()
-        far = math.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) > radius + 2 * _GAP * unit
+    kept = np.flatnonzero(np.isfinite(points).all(axis=1)).tolist()
+    centres = panel.transData.transform([points[i] for i in kept])
+    radii = np.sqrt(areas[kept] / math.pi) * unit
+    choices = []
+    for i, (x, y), radius in zip(kept, centres, radii, strict=True):
+        across, up = _size(panel, labels[i], points[i], fontsize)
+        choices.append(_inside(panel, _places(x, y, radius + _GAP * unit, across, up)))
+    boxes, far = _chosen(centres, radii, choices, _GAP * unit)
+    for i, (x, y), box, apart in zip(kept, centres, boxes, far, strict=True):
         panel.annotate(
-            label,
-            point,
-            xytext=((box.x0 - x) / unit, (box.y0 - y) / unit),
+            labels[i],
+            points[i],
+            xytext=((box[0] - x) / unit, (box[1] - y) / unit),
             textcoords="offset points",
             fontsize=fontsize,
             color=ink.text,
@@ -111,13 +104,56 @@ def label_points(
                 "shrinkA": 0,
                 "shrinkB": 2,
             }
-            if far
+            if apart
             else None,
             annotation_clip=False,
             zorder=4,
         )
 
 
+def _size(panel: Any, label: str, point: tuple[float, float], fontsize: float) -> tuple[float, float]:
+    """The width and height of a label."""
+    text = panel.annotate(label, point, fontsize=fontsize, annotation_clip=False)
+    extent = text.get_window_extent(panel.figure.canvas.get_renderer())
+    text.remove()
+    return extent.width, extent.height
+
+
+def _inside(panel: Any, boxes: np.ndarray) -> np.ndarray:
+    """Those within the panel, if there are."""
+    frame = panel.get_window_extent(panel.figure.canvas.get_renderer())
+    inside = (boxes[:, :2] >= frame.min).all(axis=1) & (boxes[:, 2:] <= frame.max).all(axis=1)
+    return boxes[inside] if inside.any() else boxes
+
+
+def _chosen(
+    centres: np.ndarray, radii: np.ndarray, choices: Sequence[np.ndarray], gap: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each label's box, and whether it is so far away that a line leads to it. Labels are placed so that they cover
+    little, and then again so that lines do not cross: what covered nothing will not.
+    """
+    n = len(centres)
+    markers = np.hstack([centres - radii[:, None], centres + radii[:, None]])
+    boxes, far, placed = np.zeros((n, 4)), np.zeros(n, bool), np.zeros(n, bool)
+    for turn, i in itertools.product(range(_ROUNDS), range(n)):
+        placed[i] = False
+        outside = np.maximum(np.maximum(choices[i][:, :2] - centres[i], centres[i] - choices[i][:, 2:]), 0.0)
+        away = np.hypot(*outside.T) > radii[i] + 2 * gap
+        lines = np.stack([centres, _middles(boxes)], axis=1)[placed & far]
+        taken = np.vstack([markers, boxes[placed] + gap * np.array([-1, -1, 1, 1])])
+        cost = _overlap(choices[i], taken)  # in square pixels: to cross a line is far better than to cover something
+        if turn > 0:
+            cost += away * _crossings(centres[i], _middles(choices[i]), lines)
+        best = np.argmin(cost)
+        boxes[i], far[i], placed[i] = choices[i][best], away[best], True
+    return boxes, far
+
+
+def _middles(boxes: np.ndarray) -> np.ndarray:
+    return np.asarray(boxes[:, :2] + boxes[:, 2:]) / 2
+
+
+_ROUNDS = 3
 _RINGS = 9
 _TURNS = (0, 12, 6, 18, 2, 22, 10, 14, 4, 20, 8, 16, 1, 23, 11, 13, 3, 21, 9, 15, 5, 19, 7, 17)
 
@@ -139,3 +175,15 @@ def _overlap(boxes: np.ndarray, taken: np.ndarray) -> np.ndarray:
     """The area of each box that is taken."""
     low, high = np.maximum(boxes[:, None, :2], taken[:, :2]), np.minimum(boxes[:, None, 2:], taken[:, 2:])
     return np.maximum(high - low, 0.0).prod(axis=2).sum(axis=1)
+
+
+def _crossings(start: np.ndarray, ends: np.ndarray, lines: np.ndarray) -> np.ndarray:
+    """How many of the lines (n, 2, 2) cross that from the start to each of the ends."""
+
+    def side(a: np.ndarray, b: np.ndarray, point: np.ndarray) -> np.ndarray:
+        (across, up), (right, above) = np.moveaxis(b - a, -1, 0), np.moveaxis(point - a, -1, 0)
+        return np.asarray(across * above > up * right)
+
+    to, first, last = ends[:, None], lines[:, 0], lines[:, 1]
+    apart = (side(start, to, first) != side(start, to, last)) & (side(first, last, start) != side(first, last, to))
+    return np.asarray(apart.sum(axis=1))

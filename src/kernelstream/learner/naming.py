@@ -1,4 +1,4 @@
-"""Parameters of an algorithm and of its kernel by their own names, as estimators take them."""
+"""Parameters of an algorithm and of its kernel by their own names, as estimators and detectors take them."""
 
 import copy
 from typing import Any
