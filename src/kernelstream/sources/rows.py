@@ -22,7 +22,7 @@ class RowSource(Source):
 
     rows: an iterable of pairs, a table or an iterable of them, or a function that gives one for each pass.
     columns: how named values become features. They grow with what is read, and go on in a second pass.
-    moment: the name of a row's moment, a date, its text, or a number; no feature unless `columns` makes features of dates.
+    moment: the name of a row's moment, a date, its text or a number; a feature only if `columns` makes some of dates.
     delay: how long after its moment a row's label comes, for all rows or, of pairs, by a function of row and label.
     """
 
