@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..encoding import Columns, is_table
 from ..encoding.tables import DATE, WORD, Given, Table, given_columns
+from ..encoding.values import moment_of as text_moment
 from ..encoding.values import seconds_of
 from ..numerics.rows import require_computed
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, as_labels, positive
@@ -133,8 +134,8 @@ class RowSource(Source):
             raise ValueError(f"{which}=... is a function of a row, and tables have none; name a column of them.")
         if self.moment is not None:
             column = self._column(given, self.moment, "moment")
-            moments = self._numbers(column, "moment")
-            if not (column.kind == DATE and self.columns.dates):
+            moments = self._moments(column)
+            if not (column.kind in (DATE, WORD) and self.columns.dates):
                 left = [one for one in left if one.name != self.moment]
         if isinstance(self.delay, str):
             waits = self._numbers(self._column(given, self.delay, "delay"), "delay")
@@ -159,13 +160,18 @@ class RowSource(Source):
             raise ValueError(f"There is no column {name!r} for the {what}; {what}=... names one of {names}.")
         return found[0]
 
+    def _moments(self, column: Given) -> NDArray[np.float64]:
+        if column.kind != WORD:
+            return self._numbers(column, "moment")
+        return np.array([moment_of(word) for word in column.words])[column.values]
+
     def _numbers(self, column: Given, what: str) -> NDArray[np.float64]:
         if column.kind == WORD:
             raise ValueError(f"The column {column.name!r} for the {what} holds words; it must hold dates or numbers.")
         return np.asarray(column.values, np.float64)
 
     def _moment_is_feature(self, value: Any) -> bool:
-        return isinstance(value, datetime.date | np.datetime64) and bool(self.columns.dates)
+        return isinstance(value, datetime.date | np.datetime64 | str) and bool(self.columns.dates)
 
     def _moment(self, number: int, row: Any) -> float:
         if self.moment is None:
@@ -192,7 +198,12 @@ def _value(row: Any, name: Any, what: str) -> Any:
 
 
 def moment_of(value: Any) -> float:
-    """A moment as a number: of a date the seconds since 1970."""
+    """A moment as a number: of a date, and of its text, the seconds since 1970."""
+    if isinstance(value, str):
+        found = text_moment(value)
+        if found is None:
+            raise ValueError(f"The moment {value!r:.60} is not a date; write it as 2026-01-25 or 2026-01-25 12:30:00.")
+        return found / 1e6
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, datetime.date) and value == value:  # pandas' NaT is a date
