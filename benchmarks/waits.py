@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernelstream import Binary, Learner, Multiclass, Regression
-from kernelstream.algorithms.auto import building_row
+from kernelstream.algorithms._auto_state import building_row
 from kernelstream.numerics.settling import LAST
 from kernelstream.tasks import Task
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from kernelstream import Auto, Binary, Learner, Multiclass, OnlineKernelClassifier, OnlineKernelRegressor, Regression
-from kernelstream.algorithms.auto import building_row
+from kernelstream.algorithms._auto_state import building_row
 from kernelstream.engine.state import ModelFileError
 from kernelstream.laws import selection
 from kernelstream.laws.agreement import snapshot

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import Auto, Binary, Learner, Multiclass, Regression
+from kernelstream.algorithms._auto_state import building_row
 from kernelstream.algorithms._heir import TRIED
-from kernelstream.algorithms.auto import building_row
 from kernelstream.engine.state import ModelFileError
 from kernelstream.laws.agreement import snapshot
 from kernelstream.numerics.settling import LAST

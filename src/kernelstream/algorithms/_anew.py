@@ -37,7 +37,8 @@ from ..numerics.stack import stack_prior
 from ..numerics.stepwise import Stepwise
 
 if TYPE_CHECKING:
-    from .auto import Auto, AutoRecord, AutoState, Kept
+    from ._auto_state import AutoRecord, AutoState, Kept
+    from .auto import Auto
 
 BLOCK = 512  # rows that are learned together
 N_GIVEN = 1 + len(forgetting.RATES)  # parts of the stack whose weights are least squares

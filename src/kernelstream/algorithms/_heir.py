@@ -18,7 +18,8 @@ from ._anew import SEVERAL, TWO, VALUES
 
 if TYPE_CHECKING:
     from ..engine.ahead import Ahead
-    from .auto import Auto, AutoRecord, AutoState
+    from ._auto_state import AutoRecord, AutoState
+    from .auto import Auto
 
 TRIED = 1280  # rows behind the shift, a multiple of a piece
 TOGETHER = 16  # rows of one step

@@ -36,9 +36,9 @@ from ..numerics.rows import Sample
 from ..numerics.shown import Shown, keep_said, none_shown, take_said
 from ..parameters import one_of, positive
 from ..tasks import REGRESSION
+from ._auto_state import WIDEST
 from ._features import FeatureAlgorithm
 from ._parts import LiftedAlready, evaluate_parts, lift_parts, listed, remember_parts, step_parts, unlisted
-from .auto import WIDEST
 from .fogd import FOGD
 from .ridge import Ridge
 

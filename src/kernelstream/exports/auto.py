@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.auto import AutoState
+from ..algorithms._auto_state import AutoState
 from ..numerics.boxes import BINS, RANKS, of_table
 from ..numerics.cells import FIRST_WORD, GOLDEN, NEXT_BITS, NEXT_WORD, inverse_steps
 from ..numerics.parts import CLIP, HEARD
