@@ -131,6 +131,13 @@ def test_a_table_that_lacks_something_or_has_too_much_is_not_complete():
     assert means.complete_table(table[:1]) is None  # each row moves a mean
 
 
+def test_before_the_first_word_of_a_name_none_is_missing_in_rows_and_tables():
+    rows = [{"a": 1.0, "w": None}, {"a": 1.0, "w": "x"}, {"a": 1.0, "w": None}]
+    by_row, by_table = Columns(missing="mean"), Columns(missing="mean")
+    assert np.array_equal(by_row.take(rows), by_table.take(pa.Table.from_pylist(rows)))
+    assert by_row.entries == by_table.entries and by_row.feature_names == ["a", "w=x", "w="]
+
+
 def test_what_is_missing_is_the_mean_of_what_came_before():
     columns = Columns(missing="mean")
     X = columns.take([{"a": 1.0, "w": "x"}, {"a": 3.0}, {"w": "x"}, {"a": None, "w": None}, {"a": 11.0, "w": "x"}])
@@ -215,6 +222,52 @@ def test_dates_are_where_they_stand_in_a_cycle_and_days_since_the_first():
     assert np.allclose(X[:5], expected, atol=1e-9)
     assert X[5].tolist() == X[1].tolist() and not X[6].any()
     assert columns.feature_names == ["when.day.sin", "when.day.cos", "when.trend"]
+
+
+TEXTS = ["2024-03-10", "2024-03-10 12:00", "2024/03/10T12:00:00+02:00", "2024-03-12T00:00:00.25Z", ""]
+
+
+@given(st.lists(st.sampled_from([*TEXTS, "red", None]), min_size=1, max_size=6), st.sampled_from(["onehot", "hash"]))
+def test_a_column_whose_text_is_dates_holds_dates(texts, categorical):
+    options = {"categorical": categorical, "hash_features": 4, "missing": "mean", "dates": ("day", "trend")}
+    rows = [{"n": 1.0, "when": text} for text in texts]
+    said = [text for text in texts if text]
+    by_row, by_table, one_by_one = (Columns(**options) for _ in range(3))
+    dated = bool(said) and said[0] != "red"
+    if dated and "red" in said:
+        row = texts.index("red")
+        for frame in (pd.DataFrame(rows, dtype=object), pa.Table.from_pylist(rows)):
+            with pytest.raises(ValueError, match=rf"Row {row}: the value 'red' of 'when' is not a date"):
+                by_table.take(frame)
+        with pytest.raises(ValueError, match="'red' of 'when' is not a date, unlike those before; write it as"):
+            by_row.take(rows)
+        return
+    X = by_row.take(rows)
+    assert np.array_equal(by_table.take(pa.Table.from_pylist(rows)), X) and by_table.entries == by_row.entries
+    for row, x in zip(rows, X, strict=True):
+        one = one_by_one.take([row])[0]
+        assert np.array_equal(one, x[: len(one)])
+    assert ("when.trend" in by_row.feature_names) == dated
+    assert bool(by_row.width > 1) == bool(said)
+
+
+def test_a_date_is_the_same_features_however_it_is_written():
+    moment = dt.datetime(2024, 3, 10, 12, 30, 15, 250_000)
+    seconds = moment.replace(tzinfo=dt.UTC).timestamp()
+    columns = Columns(dates=("hour", "day", "trend"))
+    columns.take([{"when": "2024-03-09", "w": "2024-03-09x"}])
+    ways = [moment, np.datetime64(moment), pd.Timestamp(moment), str(moment), f" {moment.isoformat()}Z ", seconds]
+    ways += [moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=2))) + dt.timedelta(hours=2)]
+    ways += ["2024/03/10 14:30:15.250000+02:00", np.float64(seconds)]
+    expected = columns.known({"when": moment, "w": ""})
+    for way in ways:
+        assert np.array_equal(columns.known({"when": way, "w": ""}), expected), way
+        assert np.array_equal(columns.show(pd.DataFrame({"when": [way], "w": [""]}))[0], expected), way
+        assert np.array_equal(columns.take([{"when": way, "w": "2024-03-09x"}])[0, :-1], expected[:-1]), way
+    for face in (columns.known, lambda x: columns.take([x]), lambda x: columns.show(pd.DataFrame([x]))):
+        with pytest.raises(ValueError, match="value 'soon' of 'when' is not a date, unlike those before; write it as"):
+            face({"when": "soon", "w": ""})
+    assert Columns().take([{"when": "2024-03-09"}]).tolist() == [[1.0]]  # a word, where no dates are asked for
 
 
 def test_words_fall_on_the_places_of_a_file_reader(tmp_path):

@@ -1,6 +1,7 @@
 """Learners on rows with names, labels that come late by their ids, and labels that come when their time has come."""
 
 import datetime as dt
+import json
 import math
 import pickle
 import signal
@@ -201,6 +202,46 @@ def test_a_model_of_a_file_takes_its_rows_as_dictionaries(tmp_path):
         assert np.allclose(by_name.scores(given), Learner.load(tmp_path / "m.ks").scores(X), atol=1e-6)
         by_name.learn([{**given[0], "late": 1.0}], ["yes"])
         assert by_name.width == X.shape[1] + 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_dates_of_a_file_are_dates_of_rows_bit_for_bit(tmp_path, suffix):
+    moments = [BEGIN + dt.timedelta(hours=7 * t, microseconds=t) for t in range(300)]
+    rows = [{"when": moment.isoformat(), "x": t % 7 / 7} for t, moment in enumerate(moments)]
+    labels = ["yes" if t % 24 > 12 else "no" for t in range(300)]
+    path = tmp_path / f"w.{suffix}"
+    if suffix == "csv":
+        pd.DataFrame(rows).assign(y=labels).to_csv(path, index=False)
+    else:
+        path.write_text("".join(f"{json.dumps(row | {'y': y})}\n" for row, y in zip(rows, labels, strict=True)))
+    (X, y), *_ = open_source(path, label="y")
+    dates = ("day", "week", "year", "trend")
+    for given in (rows, pd.DataFrame(rows), pd.DataFrame(rows).assign(when=moments)):
+        columns = Columns(dates=dates)
+        found = columns.take(given)
+        order = [columns.feature_names.index(name) for name in open_names(path)]
+        assert np.array_equal(found[:, order], X)
+
+    command = ["run", str(path), "--label", "y", "--algorithm", "fogd", "--save", str(tmp_path / "w.ks")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    loaded = Learner.load(tmp_path / "w.ks")
+    expected = loaded.scores(X)
+    seconds = [moment.replace(tzinfo=dt.UTC).timestamp() for moment in moments]
+    for whens in ([row["when"] for row in rows], moments, seconds):
+        given = [{"x": row["x"], "when": when} for row, when in zip(rows, whens, strict=True)]
+        by_name = Learner.load(tmp_path / "w.ks")
+        assert np.array_equal(by_name.scores(given), expected)
+        assert np.array_equal(by_name.scores(pd.DataFrame(given)), expected)
+        assert np.array_equal(by_name.scores_one(given[0])[None], expected[:1])
+        by_name.learn(given[:20], y[:20])
+        assert by_name.width == X.shape[1]
+
+
+def open_names(path):
+    source = open_source(path, label="y")
+    list(source)
+    return source.feature_names
 
 
 # Prequential evaluation.
@@ -406,6 +447,16 @@ def test_dates_may_be_features_and_tell_the_time():
         one, RowSource(frame, label="y", columns=Columns(dates="day")), moment="when", delay=dt.timedelta(hours=1)
     )
     assert one.columns.feature_names == ["a", "b", "when.day.sin", "when.day.cos"]
+    texts, again = frame.assign(when=frame["when"].astype(str)), Learner(SPEC, one.task, columns=Columns(dates="day"))
+    rows = RowSource(texts, label="y", columns=again.columns)
+    prequential(again, rows, moment="when", delay=dt.timedelta(hours=1))
+    assert snapshot(again) == snapshot(one)
+    again = Learner(SPEC, one.task, columns=Columns(dates="day"))
+    pairs = [({**row, "when": str(row["when"])}, label) for row, label in trips()]
+    prequential(again, RowSource(pairs, columns=again.columns), moment="when", delay=dt.timedelta(hours=1))
+    assert snapshot(again) == snapshot(one)
+    with pytest.raises(ValueError, match="moment 'soon' is not a date; write it as 2026-01-25"):
+        prequential(again, RowSource(texts.assign(when="soon"), label="y", columns=again.columns), moment="when")
     with pytest.raises(ValueError, match="give one duration for all"):
         prequential(one, RowSource(frame, label="y", columns=one.columns), moment="when", delay=DELAYS[2])
 

@@ -18,7 +18,19 @@ import numpy as np
 from ..numerics.rows import LARGEST
 from .known import Entry, Known, Reals, padded
 from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table, numbers_alone
-from .values import HASH, MEAN, ONEHOT, REFUSE, ZERO, date_features, date_width, first_rows, impute, seconds_of
+from .values import (
+    HASH,
+    MEAN,
+    ONEHOT,
+    REFUSE,
+    ZERO,
+    date_features,
+    date_width,
+    first_rows,
+    impute,
+    moment_of,
+    seconds_of,
+)
 
 
 class Columns(Known):
@@ -28,7 +40,9 @@ class Columns(Known):
     missing: a value that is None or NaN, or whose name is known and absent, is refused ("refuse"); or the mean of the
         values before it, a word the word "" ("mean"); or counts for nothing ("zero").
     dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
-        in UTC) and "trend" (days since the first date); without them dates are refused.
+        in UTC) and "trend" (days since the first date); without them dates are refused. With them, text that is a date
+        (``2026-01-25``, with or without a time of day and a zone) is one where no words of that name are known; and
+        where its name is a date's, a number is seconds since 1970.
     """
 
     # Rows.
@@ -78,6 +92,8 @@ class Columns(Known):
             kind = type(value)
             if kind is not float and kind is not int and kind is not str:
                 kind, value = _recognised(name, value)
+            if kind is str and self.dates and name not in self._words:
+                kind, value = self._read(name, value)
             if kind is str:
                 absent.discard(name)
                 if name in numbers:
@@ -94,6 +110,8 @@ class Columns(Known):
                 absent.discard(name)
                 if name in numbers:
                     values[numbers[name]] = value
+                elif name in self._dates:
+                    self._write_date(values, name, value, new)
                 else:
                     new.append((NUMBER, name, None))
         for name in [name for name in self._words if name in absent] if self.missing != ZERO else ():
@@ -101,6 +119,17 @@ class Columns(Known):
                 raise self._missing(name)
             self._write_word(values, name, "", new)
         return np.array(values)
+
+    def _read(self, name: Any, text: str) -> tuple[Any, Any]:
+        """(kind, value) of text where dates may stand."""
+        moment = moment_of(text)
+        if moment is not None:
+            return datetime.date, moment / 1e6
+        if text == "":
+            return type(None), None
+        if name in self._dates:
+            raise self._no_date(name, text)
+        return str, text
 
     def _write_word(self, values: list[float], name: Any, word: str, new: list[Entry]) -> None:
         places = self._words.get(name)
@@ -214,7 +243,7 @@ class Columns(Known):
         plain = numbers_alone(table) if self._has_numbers_alone(table) else None
         if plain is not None:
             return plain
-        given = [self._with_missing_words(one) for one in given_columns(table)]
+        given = [self._with_missing_words(self._with_dates(one, growing)) for one in given_columns(table)]
         n, names = len(given[0].values), {one.name for one in given}
         absent = [Given(name, WORD, np.full(n, -1), []) for name in self._words if name not in names]
         given += [self._with_missing_words(one) for one in absent]
@@ -246,9 +275,30 @@ class Columns(Known):
             self._heads = heads
         return True
 
+    def _with_dates(self, given: Given, growing: bool) -> Given:
+        """A column of text, or of seconds, as one of dates where it holds these: what `_read` says of each row."""
+        name, kind, codes, words = given
+        if kind == NUMBER and name in self._dates and name not in self._numbers:
+            return given._replace(kind=DATE)
+        known = name in self._dates
+        if kind != WORD or not self.dates or name in self._words or not (known or growing):
+            return given
+        moments = [moment_of(word) for word in words]
+        seconds = np.array([*(np.nan if one is None else one / 1e6 for one in moments), np.nan])[codes]
+        empty = words.index("") if "" in words else -1
+        said = np.flatnonzero((codes >= 0) & (codes != empty))
+        if not known and len(said) > 0 and moments[codes[said[0]]] is None:
+            return given._replace(values=np.where(np.arange(len(codes)) < said[0], -1, codes))
+        wrong = said[np.isnan(seconds[said])]
+        if len(wrong) > 0:
+            raise self._no_date(name, words[codes[wrong[0]]], int(wrong[0]))
+        return Given(name, DATE, seconds, [])
+
     def _with_missing_words(self, given: Given) -> Given:
         """A column whose missing words are refused, or the word "", or none."""
         gaps = given.values < 0
+        if self.missing == MEAN and given.name not in self._words:  # what comes before the first word is no word
+            gaps &= np.cumsum(~gaps) > 0
         if given.kind != WORD or self.missing == ZERO or not gaps.any():
             return given
         if self.missing == REFUSE:

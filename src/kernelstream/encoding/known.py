@@ -237,8 +237,15 @@ class Known:
 
     def _require_dates(self, name: Any) -> None:
         if not self.dates:
-            remedy = "name what dates are to become, dates=('day', 'week', 'year', 'trend'), or leave it out"
+            remedy = 'name in "dates" what dates are to become, some of hour, day, week, year, trend, or leave it out'
             raise ValueError(f"The value of {name!r} is a date; {remedy}.")
+
+    def _no_date(self, name: Any, text: str, row: int | None = None) -> ValueError:
+        where = "The" if row is None else f"Row {row}: the"
+        return ValueError(
+            f"{where} value {text!r:.60} of {name!r} is not a date, unlike those before; write it as 2026-01-25 or "
+            "2026-01-25 12:30:00, or leave it out."
+        )
 
     def _name_at(self, place: int) -> Any:
         """The name of the number or date that a feature is of."""
@@ -248,8 +255,8 @@ class Known:
     def _missing(self, name: Any, row: int | None = None) -> ValueError:
         where = "" if row is None else f"Row {row}: "
         return ValueError(
-            f"{where}the value of {name!r} is missing. Fill it in, drop the row, or use missing='mean' (the mean of "
-            "the values before it) or missing='zero' (it counts for nothing)."
+            f'{where}the value of {name!r} is missing. Fill it in, drop the row, or have "missing" be "mean" (the mean '
+            'of the values before it) or "zero" (it counts for nothing).'
         )
 
 

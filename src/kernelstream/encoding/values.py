@@ -1,8 +1,10 @@
 """What a word, a date and a missing number are as features; what a column of Arrow holds of them."""
 
+import contextlib
 import datetime
 import hashlib
 import math
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -20,6 +22,12 @@ CYCLES = {"hour": DAY / 24, "day": DAY, "week": 7 * DAY, "year": 365.2425 * DAY}
 DATES = (*CYCLES, TREND)
 FILE_DATES = ("day", "week", "year", TREND)  # what dates of files become, unless somebody says otherwise
 _EPOCH = datetime.datetime(1970, 1, 1)
+_FIRST = -62_135_596_800 * 10**6  # microseconds; of the year 1
+_DATE = re.compile(
+    r"\d{4}(?P<sign>[-/])\d{2}(?P=sign)\d{2}"
+    r"([T ]\d{2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?(Z|[-+]\d{2}(:?\d{2})?)?)?",
+    re.ASCII,
+)
 
 
 def power_of_two(hash_features: int) -> int:
@@ -72,7 +80,23 @@ def seconds_of(moment: datetime.date) -> float:
     if not isinstance(moment, datetime.datetime):
         return (moment - _EPOCH.date()).days * DAY
     offset = moment.utcoffset()
-    return (moment.replace(tzinfo=None) - (offset or datetime.timedelta()) - _EPOCH).total_seconds()
+    return (moment.replace(tzinfo=None) - _EPOCH - (offset or datetime.timedelta())).total_seconds()
+
+
+def moment_of(text: str) -> int | None:
+    """The date that a text is, in microseconds since 1970 in UTC: ``2026-01-25`` or ``2026/01/25``, with or without a
+    time of day (``2026-01-25T12:30:00.5``) and a zone; None for whatever is no text of a date.
+    """
+    text = text.strip()
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        moment = datetime.datetime.fromisoformat(text.replace("/", "-"))
+    except ValueError:
+        return None
+    since = moment.replace(tzinfo=None) - _EPOCH - (moment.utcoffset() or datetime.timedelta())
+    found = since // datetime.timedelta(microseconds=1)
+    return found if found >= _FIRST else None
 
 
 def checked_dates(dates: str | Sequence[str]) -> tuple[str, ...]:
@@ -111,15 +135,22 @@ def date_features(seconds: NDArray[np.float64], dates: Sequence[str], origin: fl
 
 
 def dates_of(column: Any) -> Any:
-    """Text as dates, ``2026-01-25`` with or without a time of day and a zone; pyarrow.ArrowInvalid for other text."""
+    """Text as dates, as `moment_of` has them; pyarrow.ArrowInvalid for other text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"^(\d{4})/(\d{2})/(\d{2})", r"\1-\2-\3")
-    try:
-        return text.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
-        return text.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        with contextlib.suppress(pa.ArrowInvalid):
+            found = text.cast(kind).cast(pa.timestamp("us"))
+            if (pc.min(found.cast(pa.int64())).as_py() or 0) >= _FIRST:
+                return found
+    moments = []
+    for value in column.to_pylist():
+        moments.append(None if value is None else moment_of(value))
+        if value is not None and moments[-1] is None:
+            raise pa.ArrowInvalid(f"{value!r:.60} is no date")
+    return pa.array(moments, pa.timestamp("us"))
 
 
 def is_dated(kind: Any) -> bool:

@@ -13,7 +13,6 @@ found there, a first line with the same names is a header, and without a header 
 """
 
 import csv
-import functools
 import itertools
 import math
 import os
@@ -23,7 +22,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from ..encoding.values import AUTO, REFUSE, dates_of
+from ..encoding.values import AUTO, REFUSE, dates_of, moment_of
 from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, UNLABELLED, LabelledBlock, SourceError, one_of, to_number
 from .columns import ColumnOptions, Encoder, Layout, Words
 from .quoting import ends_in_quotes, fields_of, has_open_quote, open_lines, rows_of, unfinished
@@ -376,7 +375,7 @@ class _Rows:
                     remedy = "fill it in, drop the row, or use missing='mean'"
                     return position, f"the value of {name!r} is missing ({field!r}); {remedy}"
             elif position in dates:
-                if not _is_date(field):
+                if moment_of(field) is None:
                     what = f"the value {field!r} of {name!r} is not a date, unlike all in the first mebibyte"
                     return position, f"{what}; write it as 2026-01-25 or 2026-01-25 12:30:00, or drop the row"
             elif not categorical[position] and not self.source._is_number(field):
@@ -409,13 +408,6 @@ def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
     while line := stream.readline():
         read.append(line)
         yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
-
-
-@functools.lru_cache(maxsize=65_536)
-def _is_date(field: str) -> bool:
-    import pyarrow as pa
-
-    return _are_dates(pa.array([field]))
 
 
 def _are_dates(fields: Any) -> bool:

@@ -5,7 +5,6 @@ words (text, truth values) or dates (text that is nothing else). A name that is 
 that comes later is refused.
 """
 
-import datetime
 import itertools
 import json
 import math
@@ -16,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..encoding.tables import DATE, NUMBER, WORD
-from ..encoding.values import AUTO
+from ..encoding.values import AUTO, moment_of
 from .base import LabelledBlock, SourceError
 from .columns import Encoder, Layout, Words
 from .tables import TableSource
@@ -50,7 +49,7 @@ class JsonLinesSource(TableSource):
             for name, value in row.items():
                 found = kinds.setdefault(name, Counter())
                 if value is not None and value != "":
-                    found[NUMBER if not isinstance(value, str | bool) else DATE if _moment(value) else WORD] += 1
+                    found[_kind(value)] += 1
         names = list(kinds)
         if len(names) < (1 if self.label is None else 2):
             raise SourceError(f"the names are {names}; a label and a feature are needed", path=self.path, line=1)
@@ -141,13 +140,14 @@ class JsonLinesSource(TableSource):
         return number
 
 
-def _moment(value: Any) -> datetime.datetime | None:
-    """The date that a text is, in UTC; None for whatever is no text of a date."""
-    try:
-        moment = datetime.datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+def _kind(value: Any) -> str:
+    if not isinstance(value, str | bool):
+        return NUMBER
+    return WORD if _moment(value) is None else DATE
+
+
+def _moment(value: Any) -> int | None:
+    return moment_of(value) if isinstance(value, str) else None
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..encoding import Columns, is_table
 from ..encoding.tables import DATE, WORD, Given, Table, given_columns
-from ..encoding.values import seconds_of
+from ..encoding.values import moment_of, seconds_of
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, as_labels, positive
 
 # When a label comes, after the moment of its row: as long for each, or by a function of row and label.
@@ -22,7 +22,7 @@ class RowSource(Source):
 
     rows: an iterable of pairs, a table or an iterable of them, or a function that gives one for each pass.
     columns: how named values become features. They grow with what is read, and go on in a second pass.
-    moment: the name of a row's moment, a date or a number; it is no feature, unless `columns` makes features of dates.
+    moment: the name of a row's moment, a date, its text or a number; a feature only if `columns` makes some of dates.
     delay: how long after its moment a row's label comes, for all rows or, of pairs, by a function of row and label.
     """
 
@@ -80,11 +80,12 @@ class RowSource(Source):
         moments, arrivals = np.zeros(len(labels)), np.zeros(len(labels))
         if self.moment is not None:
             column = self._column(given, self.moment, "moment")
-            moments = np.asarray(column.values, np.float64)
+            words = np.array([_moment(word) for word in column.words])
+            moments = words[column.values] if column.kind == WORD else np.asarray(column.values, np.float64)
             if callable(self.delay):
                 raise ValueError("delay=... is a function of a row, and tables have none; give one duration for all.")
             arrivals = moments + self._wait(None, None)
-            if not (column.kind == DATE and self.columns.dates):
+            if not (column.kind in (DATE, WORD) and self.columns.dates):
                 left = [one for one in left if one.name != self.moment]
         for start in range(0, len(labels), self.block_rows):
             some = slice(start, start + self.block_rows)
@@ -100,7 +101,7 @@ class RowSource(Source):
         return found[0]
 
     def _moment_is_feature(self, value: Any) -> bool:
-        return isinstance(value, datetime.date) and bool(self.columns.dates)
+        return isinstance(value, datetime.date | str) and bool(self.columns.dates)
 
     def _wait(self, row: Any, label: Any) -> float:
         wait = self.delay(row, label) if callable(self.delay) else self.delay
@@ -115,7 +116,12 @@ def _pairs(rows: Iterator[Any]) -> Iterator[Any]:
 
 
 def _moment(value: Any) -> float:
-    return seconds_of(value) if isinstance(value, datetime.date) else float(value)
+    if not isinstance(value, str):
+        return seconds_of(value) if isinstance(value, datetime.date) else float(value)
+    found = moment_of(value)
+    if found is None:
+        raise ValueError(f"The moment {value!r:.60} is not a date; write it as 2026-01-25 or 2026-01-25 12:30:00.")
+    return found / 1e6
 
 
 def _labels(column: Given) -> NDArray[Any]:
