@@ -140,7 +140,7 @@ def test_rows_that_would_make_a_model_too_large_are_refused_before_it_is(service
         assert refused(service.learn([row], [1], "wide"), 422, "200 features", "n_components than 2,000")
         assert refused(service.predict([row], ["a"], "wide"), 422, "200 features")
         assert service.learn([{"a": 1.0, "b": 2.0}], [1], "wide").status == 200
-        assert service.predict([{"a": 1.0}], name="wide", fresh=True).status == 200
+        assert service.ask("POST", "/v2/models/wide/predict?fresh=1", {"rows": [{"a": 1.0}]}).status == 200
         assert refused(service.learn([{"a": 1.0, **row}], [1], "wide"), 422, "202 features")
         assert service.learn([{"a": 1.0, "b": 3.0}], [1], "wide").status == 200
     finally:

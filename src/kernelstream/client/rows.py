@@ -154,17 +154,22 @@ def as_json(value: Any) -> bytes:
 
 
 def _of_numpy(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray) and value.dtype.kind not in "mM":  # which it would make numbers of
+    if _is_plain(value):
         return value.tolist()
     raise TypeError(f"{value!r:.80} is a {type(value).__name__}; JSON has words, numbers and truth values.")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value of NumPy's is in JSON what it is here; of dates and durations it may make whole numbers."""
+    return isinstance(value, np.generic | np.ndarray) and value.dtype.kind not in "mM"
 
 
 def _plain(row: Mapping[Any, Any], number: int) -> dict[str, Any]:
     """A row as JSON has it: a value that is missing is null, and a date is text."""
     found = {}
     for name, given in row.items():
-        value = _text_of(given) if isinstance(given, np.datetime64 | datetime.date) else given
-        value = value.item() if isinstance(value, np.generic) else value
+        value: Any = _text_of(given) if isinstance(given, np.datetime64 | datetime.date) else given
+        value = value.item() if _is_plain(value) else value
         if isinstance(value, float) and math.isinf(value):
             raise ValueError(f"Row {number}: {name!r} is {value}; give a finite number, or leave it out.")
         if not (value is None or isinstance(value, str | int | float)):
