@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -118,6 +118,23 @@ def test_a_dictionary_is_a_row_and_values_may_be_missing(client, name):
     assert model.describe()["rows_learned"] == 5
 
 
+def test_dates_of_dictionaries_are_those_of_tables(client, name):
+    moments = [datetime(2024, 3, 1, 5) + timedelta(hours=7 * t) for t in range(20)]
+    whens = [moments, [np.datetime64(m, "ns") for m in moments], [pd.Timestamp(m, tz="UTC") for m in moments]]
+    found = []
+    for k, some in enumerate([*whens, list(map(str, moments))]):
+        model = client.make(f"{name}-{k}", task="regression", algorithm=SPEC, dates=("day", "trend"))
+        model.learn([{"when": when, "x": 1.0} for when in some], [float(t % 3) for t in range(20)])
+        found.append(model.predict([{"when": some[3], "x": 1.0}, {"when": pd.NaT, "x": 1.0}], fresh=True).tolist())
+        assert model.describe()["dates"] == ["when"]
+    model = client.make(f"{name}-t", task="regression", algorithm=SPEC, dates="day,trend")
+    model.learn(pd.DataFrame({"when": moments, "x": 1.0}), [float(t % 3) for t in range(20)])
+    found.append(model.predict(pd.DataFrame({"when": [moments[3], None], "x": 1.0}), fresh=True).tolist())
+    assert all(one == found[0] for one in found)
+    with pytest.raises(ValueError, match=r"labels 'a' have no ids; give them by these: label\({'tx-1': 'yes'}\)"):
+        model.label("a", "yes")
+
+
 def test_several_classes_and_regression(client, name):
     X, _ = some(300)
     many = client.make(f"{name}many", task="multiclass", algorithm=SPEC)
@@ -142,7 +159,8 @@ def test_several_classes_and_regression(client, name):
         (pd.DataFrame({"a": []}), [], "no rows"),
         ([{"a": 1}, [2]], ["no", "no"], "Row 1 is a list"),
         ([{"a": np.inf}], ["no"], "'a' is inf"),
-        ([{"a": datetime(2026, 1, 1)}], ["no"], "column of a table"),
+        ([{"a": timedelta(1)}], ["no"], "'a' is a timedelta; dictionaries hold words"),
+        ([{"a": np.timedelta64(1, "ns")}], ["no"], "'a' is a .*; dictionaries hold words"),
         ([[1.0]], ["no", "yes"], "1 rows and 2 labels"),
         ([[1.0], [2.0]], ["no", None], "Row 1 has the label None"),
         ([[1.0]], np.array([["no"]]), r"shape \(1, 1\)"),

@@ -241,6 +241,30 @@ def test_bodies_that_cannot_be_unpacked_are_refused(service, models, body, encod
     assert answer.status_code == status and words in answer.json()["error"]
 
 
+def test_inputs_are_those_of_the_description(service, models):
+    def infer(model, **inputs):
+        asked = [{"name": k, "shape": [1, 1], "datatype": kind, "data": [v]} for k, (kind, v) in inputs.items()]
+        answer = httpx.post(f"{service.url}/v2/models/{model}/infer", json={"inputs": asked})
+        return answer.status_code, answer.json()
+
+    good = {"a": ("FP64", 0.5), "b": ("FP64", 0.5), "side": ("BYTES", "left")}
+    assert infer("oip-named", **good)[0] == 200
+    status, told = infer("oip-named", **good, aa=("FP64", 1.0))
+    assert status == 400 and "no input 'aa'; this model has a, b, side" in told["error"]
+    status, told = infer("oip-named", **good | {"a": ("BYTES", "0.5")})
+    assert status == 422 and "'0.5' of 'a' is a word" in told["error"]
+    status, told = infer("oip-plain", a=("FP64", 1.0))
+    assert status == 400 and "no input 'a'; this model has x" in told["error"]
+    with Client(service.url) as client:
+        model = client.make("oip-x", task="regression", algorithm=SPEC)
+        model.learn([{"x": 0.5}, {"x": 1.0}], [1.0, 2.0])
+        expected = model.predict([{"x": 0.5}], fresh=True)
+        (described,) = model.describe()["inputs"]
+        assert described == {"name": "x", "datatype": "FP64", "shape": [-1, 1]}
+        status, told = infer("oip-x", x=("FP64", 0.5))
+        assert status == 200 and told["outputs"][0]["data"] == expected.tolist()
+
+
 def test_null_stands_for_what_is_left_out(service, models):
     given = {"name": "x", "shape": [1, 3], "datatype": "FP64", "data": [1, 2, 3], "parameters": None}
     asked = {"inputs": [given], "outputs": None, "parameters": None, "id": None}

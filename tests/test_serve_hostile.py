@@ -1,13 +1,17 @@
 """Bodies that nobody would send on purpose: refused by name, while the process lives and its memory is bounded."""
 
+import gzip
 import json
 import socket
 import time
+import zlib
 
 import numpy as np
 import pytest
 from benchmarks import serve_bodies, serve_kills
 from benchmarks.service_process import ARROW, serving
+
+from kernelstream import OnlineKernelRegressor
 
 pytest.importorskip("fastapi", reason="pip install 'kernelstream[serve]' brings it")
 
@@ -198,6 +202,53 @@ def test_mutated_bodies_are_refused_or_taken(tmp_path, kind, n):
     done, faults = serve_bodies.mutated(tmp_path, kind, n, seed=0)
     assert not faults
     assert "x 2" in done and "x 4" in done  # some were taken, some were not
+
+
+@pytest.mark.parametrize("path", ["learn", "predict", "labels", "infer"])
+def test_bodies_may_be_packed_and_have_a_type(service, path):
+    bodies = {
+        "learn": learned(),
+        "predict": b'{"rows": [{"a": 1, "b": "red"}]}',
+        "labels": b'{"labels": {"nobody": 1}}',
+        "infer": b'{"inputs": [{"name": "a", "shape": [1], "datatype": "FP64", "data": [1]}]}',
+    }
+    address, body = f"/v2/models/m/{path}", bodies[path]
+    for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)):
+        reply = service.ask("POST", address, pack(body), {"Content-Encoding": encoding})
+        assert reply.status == 200, reply.body
+    bomb = gzip.compress(b" " * 2**26)
+    for packed, encoding, status, words in (
+        (body, "gzip", 400, "is not gzip"),
+        (bomb, "gzip", 413, "most_body"),
+        (body, "br", 415, "there are gzip and deflate"),
+    ):
+        reply = service.ask("POST", address, packed, {"Content-Encoding": encoding})
+        assert reply.status == status and words in reply.json()["error"]
+    for kind, status in (("application/x-www-form-urlencoded", 200), ("application/json; charset=utf-8", 200)):
+        assert service.ask("POST", address, body, {"Content-Type": kind}).status == status
+    for kind in ("text/csv", "text/plain", "application/xml"):
+        reply = service.ask("POST", address, body, {"Content-Type": kind})
+        assert reply.status == 415 and f"{kind!r} is not taken here; send application/json" in reply.json()["error"]
+    for method, other in (("PUT", "/v2/models/new"), ("POST", "/v2/models/m/snapshots"), ("PUT", "/v2/models/m/file")):
+        assert service.ask(method, other, b"{}", {"Content-Type": "text/csv"}).status == 415
+
+
+def test_an_algorithm_that_is_none_is_refused_in_one_sentence(service):
+    for algorithm in ({"name": ["fogd"]}, {"name": None}, [1], 3):
+        reply = service.ask("PUT", "/v2/models/new", {"task": "regression", "algorithm": algorithm})
+        error = reply.json()["error"]
+        assert (
+            reply.status == 422 and error.count("algorithm") == 1 and '{"name": "fogd", "kernel.gamma": 0.1}' in error
+        )
+
+
+def test_a_file_of_several_targets_says_what_it_is(service, tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    OnlineKernelRegressor("rbp").fit(X, X).save(tmp_path / "two.ks")
+    reply = service.ask("PUT", "/v2/models/two/file", (tmp_path / "two.ks").read_bytes())
+    assert reply.status == 422
+    assert "a learner for each of 2 targets, where one is asked for" in reply.json()["error"]
+    assert "damaged" not in reply.json()["error"]
 
 
 def test_keys_are_kept_in_bounded_memory(tmp_path):

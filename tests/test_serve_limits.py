@@ -1,5 +1,6 @@
 """What a service takes, and from whom: sizes, numbers, times; tokens, hosts, origins; one process a store."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -11,12 +12,20 @@ import subprocess
 import threading
 import time
 
+import numpy as np
 import pytest
 from benchmarks.service_process import FOGD, Process, serving
 
-from kernelstream.serve.records import Refusal
+from kernelstream import Binary, Regression, make
+from kernelstream.engine import Shape
+from kernelstream.engine.state import leaves
+from kernelstream.numerics.rows import Sample
+from kernelstream.serve.records import Record, Refusal, read
+from kernelstream.serve.room import require_room
 from kernelstream.serve.service import Service
 from kernelstream.serve.settings import Settings
+from kernelstream.serve.specs import ModelSpec
+from kernelstream.serve.state import State
 
 pytest.importorskip("fastapi", reason="pip install 'kernelstream[serve]' brings it")
 
@@ -28,6 +37,7 @@ SMALL = {
     "most_queued": 60,
     "most_streams": 2,
     "most_models": 3,
+    "most_model_bytes": 1_000_000,
     "read_seconds": 1.0,
     "stop_seconds": 5.0,
     "publish_seconds": 0.01,
@@ -108,6 +118,88 @@ def test_more_models_than_may_be_are_refused(service):
     assert refused(service.ask("PUT", "/v2/models/three", FOGD), 409, "most_models")
     for name in ("one", "two"):
         assert service.ask("DELETE", f"/v2/models/{name}").status == 204
+
+
+def test_a_model_that_would_take_too_many_bytes_is_not_made(service):
+    for sizes, name in (
+        ({"n_components": 5_000_000_000}, "n_components"),
+        ({"n_components": 30_000_000}, "30,000,000"),
+    ):
+        asked = {"task": "regression", "algorithm": {"name": "fogd", **sizes}}
+        reply = service.ask("PUT", "/v2/models/large", asked)
+        assert refused(reply, 422, "most_model_bytes", "1,000,000", name)
+    assert service.ask("GET", "/v2/models/large").status == 404
+
+
+def test_rows_that_would_make_a_model_too_large_are_refused_before_it_is(service):
+    spec = {"task": "regression", "algorithm": {"name": "fogd", "n_components": 2000}}
+    service.make("wide", spec)
+    try:
+        assert refused(service.learn([[1.0] * 200], [1], "wide"), 422, "200 features", "most_model_bytes")
+        row = {f"n{k}": 1.0 for k in range(200)}
+        assert refused(service.learn([row], [1], "wide"), 422, "200 features", "n_components than 2,000")
+        assert refused(service.predict([row], ["a"], "wide"), 422, "200 features")
+        assert service.learn([{"a": 1.0, "b": 2.0}], [1], "wide").status == 200
+        assert service.ask("POST", "/v2/models/wide/predict?fresh=1", {"rows": [{"a": 1.0}]}).status == 200
+        assert refused(service.learn([{"a": 1.0, **row}], [1], "wide"), 422, "202 features")
+        assert service.learn([{"a": 1.0, "b": 3.0}], [1], "wide").status == 200
+    finally:
+        service.ask("DELETE", "/v2/models/wide")
+
+
+def test_a_model_that_has_grown_too_large_learns_no_more(service):
+    service.make("growing", {"task": "regression", "algorithm": {"name": "klms"}})
+    try:
+        rng = np.random.default_rng(0)
+        for _ in range(300):
+            reply = service.learn(rng.normal(size=(50, 20)).round(3).tolist(), [1.0] * 50, "growing")
+            if reply.status != 200:
+                break
+        assert refused(reply, 422, "most_model_bytes", "budget")
+        assert service.predict([[0.0] * 20], name="growing").status == 200
+    finally:
+        service.ask("DELETE", "/v2/models/growing")
+
+
+@pytest.mark.parametrize("name", ["fogd", "ridge", "nogd", "krls-t", "rbp", "stack"])
+def test_what_a_model_takes_is_known_from_smaller_ones(name):
+    spec = make(name)
+    sizes = {k: 1500 for k in ("n_components", "budget") if hasattr(spec, k)}
+    task, spec = Regression() if "regression" in spec.tasks else Binary([0, 1]), make(name, **sizes)
+    shape = Shape(900, task.n_outputs, 0, np.dtype("float32"))
+    state = spec.settle(task.name, Sample(1.0, 1)).init(shape)
+    took = sum(array.nbytes for array in leaves(state, derived=True).values())
+    require_room(spec, task, "float32", 900, int(1.02 * took))
+    with pytest.raises(Refusal, match="most_model_bytes"):
+        require_room(spec, task, "float32", 900, int(0.98 * took))
+
+
+def test_a_first_row_for_which_there_is_no_memory_is_no_matter_of_time(tmp_path, monkeypatch):
+    async def run():
+        service = Service(Settings(store=str(tmp_path)))
+        service.start()
+        model, _ = await service.make("m", ModelSpec(task="regression", algorithm="rbp"))
+        monkeypatch.setattr(State, "apply", lambda *_: (_ for _ in ()).throw(MemoryError))
+        record = Record("learn", "json", b'{"rows": [[1.0]], "labels": [1.0]}', 0.0)
+        answer = await model.submit(record, read(record))
+        await asyncio.to_thread(service.stop)
+        return answer
+
+    answer = asyncio.run(run())
+    assert answer.status == 422 and b"not enough memory for this model" in answer.body
+
+
+def test_settings_are_refused_in_the_words_of_their_file(tmp_path):
+    path = tmp_path / "serve.toml"
+    for text, words in (
+        ('port = "5"', "port='5' must be a whole number"),
+        ("most_rows = 1.5", "most_rows=1.5 must be a whole number"),
+        ("log_share = true", "log_share=True must be a number"),
+        ("tls_key = 5", "tls_key=5 must be text, in quotes"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=words):
+            Settings.read(path)
 
 
 def test_more_requests_at_a_time_than_may_be_are_told_to_come_again(service):

@@ -1,5 +1,6 @@
 """The state of a served model moves with records, one after the other, as plain calls of a Learner would move it."""
 
+import datetime as dt
 import json
 from functools import partial
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from kernelstream import Learner
 from kernelstream.serve.course import Course, restored
+from kernelstream.serve.protocol import described_tensors
 from kernelstream.serve.records import JSON, LABEL, LEARN, SHOW, Record, encoded, read
 from kernelstream.serve.specs import ModelSpec, learner_of
 from kernelstream.serve.state import State, refused
@@ -95,8 +97,11 @@ class Plain:
         self.learner.scores(X)
         scores = []
         for row, id in zip(X, body["ids"], strict=True):
+            before = self.learner.waiting.row(id) if self.waits.pop(id, None) is not None else None
             scores.append(self.learner.show_waiting(row, id).tolist()[0])
-            self.waits.pop(id, None)
+            after = self.learner.waiting.row(id)
+            if before is not None and np.pad(before, (0, len(after) - len(before))).tolist() != after.tolist():
+                self.given_up += 1
             self.waits[id] = at
             self.labelled.discard(id)
             while len(self.waits) > self.spec.waiting_rows:
@@ -226,6 +231,117 @@ def test_the_oldest_rows_are_given_up_where_too_many_wait():
     assert list(state.shown) == ["e", "c", "f"] and state.given_up == 3
     show(state, list("ghijk"))
     assert list(state.shown) == ["i", "j", "k"] and state.given_up == 8
+
+
+def test_an_id_that_waits_already_is_given_up_unless_it_is_the_same_row():
+    state = State(spec_of("binary"))
+    show(state, ["a", "b"])
+    show(state, ["a", "b"])  # a request that was sent again
+    assert state.given_up == 0 and list(state.shown) == state.learner.waiting.ids == ["a", "b"]
+    show(state, ["b"])  # another row of this name
+    assert state.given_up == 1 and list(state.shown) == state.learner.waiting.ids == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (
+            {"amount": 12.5},
+            {"amount": "12.5"},
+            ("'12.5' of 'amount' is a word", "'amount' has numbers", "Send numbers"),
+        ),
+        ({"amount": 12.5}, {"amount": ""}, ("'' of 'amount' is a word", "or null")),
+        ({"land": "PT"}, {"land": 5}, ("5.0 of 'land' is a number", "'land' has words", "Send words")),
+        ({"land": "PT"}, {"land": True}, ("True of 'land' is a number",)),
+        ({"n": 1.0}, {"n": "2024-03-01"}, ("'2024-03-01' of 'n' is a word", "'n' has numbers")),
+        ({"when": "2024-03-01"}, {"when": "soon"}, ("'soon' of 'when' is not a date", "write it as 2026-01-25")),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_and_changes_nothing(first, second, words):
+    state = State(spec_of("regression"))
+    both = record_of(LEARN, rows=[first, second], labels=[1.0, 2.0])
+    told = [answered(state, both)["error"]]
+    assert state.rows_learned == 0
+    answered(state, record_of(LEARN, rows=[first], labels=[1.0]))
+    before = described_tensors("m", state.learner, None)
+    for record in (
+        record_of(LEARN, rows=[second], labels=[1.0]),
+        record_of(SHOW, rows=[second], ids=["a"]),
+        both,
+    ):
+        told.append(answered(state, record)["error"])
+    assert state.rows_learned == 1 and described_tensors("m", state.learner, None) == before
+    for error in told:
+        assert all(word in error for word in words), error
+    table = as_arrow(**{name: [value] for name, value in second.items()}, label=[1.0])
+    told = json.loads(state.apply(table, read(table)).body)["error"]
+    assert ("is not a date" if "when" in first else f"column {next(iter(first))!r} holds") in told
+    assert "error" not in answered(state, record_of(LEARN, rows=[dict.fromkeys(first)], labels=[1.0]))
+
+
+def as_arrow(**columns):
+    pa = pytest.importorskip("pyarrow")
+    table, sink = pa.table(columns), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return Record(LEARN, "arrow", sink.getvalue().to_pybytes(), 0.0)
+
+
+def test_dates_are_the_same_in_json_and_arrow_as_text_and_as_seconds():
+    moments = [dt.datetime(2024, 3, 1, 5) + dt.timedelta(hours=7 * t, microseconds=t) for t in range(30)]
+    x, y = [t / 7 for t in range(30)], [float(t % 3) for t in range(30)]
+    texts, seconds = ([f(m) for m in moments] for f in (str, lambda m: m.replace(tzinfo=dt.UTC).timestamp()))
+    found = []
+    for first, rest in ((texts, texts), (texts, seconds), (moments, moments), (moments, texts)):
+        state = State(spec_of("regression", dates=["day", "trend"]))
+        for some, whens in ((slice(0, 1), first), (slice(1, 30), rest)):
+            if isinstance(whens[0], dt.datetime):
+                record = as_arrow(when=whens[some], x=x[some], label=y[some])
+            else:
+                rows = [{"when": when, "x": one} for when, one in zip(whens[some], x[some], strict=True)]
+                record = record_of(LEARN, rows=rows, labels=y[some])
+            assert state.apply(record, read(record)).status == 200
+        found.append(state)
+    assert all(not unlike(found[0], other) for other in found[1:])
+    assert found[0].learner.columns.feature_names == ["when.day.sin", "when.day.cos", "when.trend", "x"]
+    told = described_tensors("m", found[0].learner, None)["inputs"]
+    assert [(one["name"], one["datatype"]) for one in told] == [("when", "BYTES"), ("x", "FP64")]
+
+
+def test_dates_are_asked_for_as_the_command_does():
+    for text, expected in {"day,trend": ["day", "trend"], "none": [], "hour": ["hour"]}.items():
+        assert spec_of("binary", dates=text) == spec_of("binary", dates=expected)
+        assert spec_of("binary", dates=text).dates == expected
+    assert spec_of("binary").dates == ["day", "week", "year", "trend"]
+    with pytest.raises(ValueError, match="'hour', 'day', 'week', 'year' or 'trend'"):
+        spec_of("binary", dates="decade")
+    state = State(spec_of("regression", dates="none"))
+    answered(state, record_of(LEARN, rows=[{"when": "2024-03-01"}], labels=[1.0]))
+    assert state.learner.columns.feature_names == ["when=2024-03-01"]
+    table = as_arrow(when=[dt.datetime(2024, 3, 1)], label=[1.0])
+    refused = State(spec_of("regression", dates="none")).apply(table, read(table))
+    assert refused.status == 422 and b'name in \\"dates\\" what dates are to become' in refused.body
+
+
+@pytest.mark.parametrize(
+    ("task", "known", "label", "words"),
+    [
+        ("binary", 1, 7, "label 7 is none of this model's classes 0, 1, which it has been made with"),
+        ("binary", 1, "yes", "label 'yes' is none of this model's classes 0, 1, which"),
+        ("multiclass", "a", 3, "label 3 is none of this model's classes 'a', which are words; send a word."),
+        ("regression", 1.0, "yes", "label 'yes' is a word; a regression learns numbers"),
+    ],
+)
+def test_labels_are_refused_in_the_terms_of_a_service(task, known, label, words):
+    state = State(spec_of(task))
+    answered(state, record_of(LEARN, rows=[[1.0, 2.0]], labels=[known]))
+    told = [answered(state, record_of(LEARN, rows=[[1.0, 2.0]], labels=[label]))["error"]]
+    show(state, ["a"])
+    told.append(answered(state, record_of(LABEL, labels={"a": label}))["reasons"]["a"])
+    told.append(answered(state, record_of(LEARN, rows=[[1.0]], labels=[known]))["error"])
+    assert all(words in error for error in told[:2])
+    assert "1 features each; this model takes 2." in told[2]
+    assert not any("=True" in error or "=..." in error for error in told)
 
 
 def test_rows_are_given_up_by_their_age():

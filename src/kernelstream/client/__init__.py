@@ -114,7 +114,7 @@ class Client:
 
         task: "binary", "multiclass" or "regression". classes: the labels. algorithm: a learner's name, or
         {"name": "fogd", "n_components": 400}. settings: seed, dtype, scaling, missing, categorical, hash_features,
-        waiting_rows, waiting_seconds.
+        dates, waiting_rows, waiting_seconds.
         """
         asked = {"task": task, "algorithm": algorithm, **settings}
         asked |= {} if classes is None else {"classes": list(classes)}
@@ -249,6 +249,8 @@ class Model:
 
         labels: by the ids. key: as for `learn`
         """
+        if not isinstance(labels, Mapping):
+            raise ValueError(f"The labels {labels!r:.60} have no ids; give them by these: label({{'tx-1': 'yes'}}).")
         given = list(zip(map(str, labels), as_values(list(labels.values()), "label"), strict=True))
         key = key or _new()
         found: dict[str, str] = {}

@@ -1,6 +1,7 @@
 """Rows as they go to a service, and what it says of them: JSON where they are few, Arrow where they are many."""
 
 import contextlib
+import datetime
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -153,25 +154,40 @@ def as_json(value: Any) -> bytes:
 
 
 def _of_numpy(value: Any) -> Any:
-    if isinstance(value, np.generic | np.ndarray):
+    if _is_plain(value):
         return value.tolist()
     raise TypeError(f"{value!r:.80} is a {type(value).__name__}; JSON has words, numbers and truth values.")
 
 
+def _is_plain(value: Any) -> bool:
+    """Whether a value of NumPy's is in JSON what it is here; of dates and durations it may make whole numbers."""
+    return isinstance(value, np.generic | np.ndarray) and value.dtype.kind not in "mM"
+
+
 def _plain(row: Mapping[Any, Any], number: int) -> dict[str, Any]:
-    """A row as JSON has it: a number that is missing is null."""
+    """A row as JSON has it: a value that is missing is null, and a date is text."""
     found = {}
     for name, given in row.items():
-        value = given.item() if isinstance(given, np.generic) else given
+        value: Any = _text_of(given) if isinstance(given, np.datetime64 | datetime.date) else given
+        value = value.item() if _is_plain(value) else value
         if isinstance(value, float) and math.isinf(value):
             raise ValueError(f"Row {number}: {name!r} is {value}; give a finite number, or leave it out.")
         if not (value is None or isinstance(value, str | int | float)):
             raise ValueError(
-                f"Row {number}: {name!r} is a {type(value).__name__}; dictionaries hold words, numbers, truth values "
-                "and None. Give dates as a column of a table, or as seconds."
+                f"Row {number}: {name!r} is a {type(value).__name__}; dictionaries hold words, numbers, truth values, "
+                "dates and None."
             )
         found[str(name)] = None if isinstance(value, float) and math.isnan(value) else value
     return found
+
+
+def _text_of(date: Any) -> str | None:
+    """A date as text; None for one that is "not a time"."""
+    if date != date:
+        return None
+    if isinstance(date, datetime.datetime):
+        return date.isoformat(timespec="microseconds")
+    return str(date.astype("datetime64[us]")) if isinstance(date, np.datetime64) else date.isoformat()
 
 
 def _all_named(rows: Sequence[Any]) -> Sequence[Mapping[Any, Any]]:

@@ -120,6 +120,12 @@ class Columns(Known):
             self._write_word(values, name, "", new)
         return np.array(values)
 
+    def is_dated(self, name: Any, text: str) -> bool:
+        """Whether text of this name is, or has to be, a date."""
+        if not self.dates or name in self._words:
+            return False
+        return name in self._dates or moment_of(text) is not None
+
     def _read(self, name: Any, text: str) -> tuple[Any, Any]:
         """(kind, value) of text where dates may stand."""
         moment = moment_of(text)
@@ -317,8 +323,7 @@ class Columns(Known):
                 continue
             if kind == DATE:
                 self._require_dates(name)
-            known: dict[str, Any] = {NUMBER: self._numbers, WORD: self._words, DATE: self._dates}
-            if name in known[kind]:
+            if kind in self.kinds_of(name):
                 continue
             seen = np.flatnonzero(values >= 0 if kind == WORD else values == values)
             if len(seen):

@@ -66,6 +66,7 @@ class Known:
         self._numbers: dict[Any, int] = {}
         self._words: dict[Any, dict[str, int]] = {}
         self._dates: dict[Any, tuple[int, float]] = {}
+        self._kinds = (NUMBER, self._numbers), (WORD, self._words), (DATE, self._dates)
         self._hashed_from: int | None = None
         self._sums, self._counts = np.zeros(0), np.zeros(0, np.int64)
         for entry in entries:
@@ -88,6 +89,29 @@ class Known:
             else:
                 names += date_names(name, self.dates)
         return names
+
+    @property
+    def names(self) -> dict[Any, str]:
+        """The kind of each name's values; of one that has had numbers and words, number."""
+        found: dict[Any, str] = {}
+        for kind, name, _ in self.entries:
+            if kind != PLACES and found.get(name) != NUMBER:
+                found[name] = kind
+        return found
+
+    def kinds_of(self, name: Any) -> list[str]:
+        """The kinds that a name's values have had so far."""
+        return [kind for kind, names in self._kinds if name in names]
+
+    @property
+    def dated(self) -> list[str]:
+        """The names of dates."""
+        return [str(name) for name in self._dates]
+
+    @property
+    def is_hashing(self) -> bool:
+        """Whether there are places for hashed words."""
+        return self._hashed_from is not None
 
     @property
     def numbers(self) -> list[Any]:

@@ -48,6 +48,14 @@ def given_columns(table: Any) -> list[Given]:
     return [_given(name, column) for name, column in zip(names, columns, strict=True)]
 
 
+def is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
 def numbers_alone(table: Any) -> NDArray[np.float64] | None:
     """A copy of the numbers of a table of pandas' that has nothing else; None of others."""
     found = table.to_numpy()  # looking at the type of each column takes ten times as long
@@ -88,8 +96,7 @@ def _given(name: Any, column: Any) -> Given:
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if text:
+    if is_text(kind):
         return Given(name, WORD, *codes_of(column, missing=None))
     column = column.cast(kind) if pa.types.is_dictionary(column.type) else column
     if is_dated(kind):

@@ -11,7 +11,7 @@ from ..engine.calibration import calibration_from
 from ..engine.inputs import Inputs
 from ..engine.opening import opening_from
 from ..engine.runner import Runner
-from ..engine.state import COUNTS, leaves
+from ..engine.state import COUNTS, ModelFileError, leaves
 from ..engine.waiting import MOST, waiting_from
 from ..numerics.intervals import intervals_from
 from ..parameters import from_json as spec_from_json
@@ -53,7 +53,11 @@ def to_parts(learner: "Learner") -> tuple[dict[str, Any], dict[str, np.ndarray]]
 
 def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Learner":
     if "targets" in header:
-        raise ValueError("it holds a learner for each of several targets; kernelstream.load reads it")
+        n = len(header["targets"])
+        raise ModelFileError(
+            f"It holds a learner for each of {n} targets, where one is asked for: kernelstream.load reads it; or save "
+            "a model of each target."
+        )
     learner = cls(
         spec_from_json(header["algorithm"]),
         tasks.from_json(header["task"]),

@@ -17,7 +17,6 @@ from . import pages, routes, schemas
 from .guard import Guard
 from .operations import FULL, Operations
 from .records import Refusal
-from .schemas import PROBLEMS
 from .service import Service
 from .settings import Settings
 from .store import StoreError
@@ -48,14 +47,14 @@ def make_app(settings: Settings) -> tuple[Any, Any]:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        responses=PROBLEMS,
+        redirect_slashes=False,
     )
     app.state.service, app.state.operations, app.state.telemetry = service, operations, telemetry
     app.state.stopping, app.state.watching = stopping, asyncio.Semaphore(settings.most_streams)
     app.include_router(routes.router)
     pages.add(app)
     _add_errors(app)
-    schemas.add_tokens(app.openapi())
+    schemas.completed(app.openapi())
     return Guard(app, operations, service, telemetry), app.state
 
 

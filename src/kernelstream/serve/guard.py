@@ -2,11 +2,13 @@
 line.
 
 It is plain ASGI, around the application. Who asks is looked at before anything of a body is read. Then the body is read
-here, whole, so that nothing behind it waits for a slow client; what a client does not take in time ends its connection.
+here, whole, and unpacked, so that nothing behind it waits for a slow client; what a client does not take in time ends
+its connection.
 """
 
 import asyncio
 import ipaddress
+import zlib
 from functools import lru_cache
 from typing import Any
 
@@ -119,6 +121,12 @@ class Guard:
         except TimeoutError:
             raise Refusal(f"The request was not there after {self._settings.read_seconds:g} seconds.", 408) from None
         body.whole, body.comes = b"".join(parts), False
+        if body.packed not in ("", "identity"):
+            most, loop = self._settings.most_body, asyncio.get_running_loop()
+            body.whole = await loop.run_in_executor(None, _unpacked, body.whole, body.packed, most)
+            self._held += len(body.whole) - body.size
+            body.size = len(body.whole)
+            self._require_room(body.size, self._held - body.size)
 
     def _require_room(self, size: int, others: int) -> None:
         """Refuse a body of so many bytes beside others of so many."""
@@ -133,6 +141,22 @@ class Guard:
             )
 
 
+def _unpacked(body: bytes, encoding: str, most: int) -> bytes:
+    """A body as it was before it was packed; Refusal for what is larger than a body may be."""
+    if encoding not in ("gzip", "deflate"):
+        raise Refusal(f"The Content-Encoding {encoding!r:.40} is not known; there are gzip and deflate.", 415)
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, as its first bytes say
+    try:
+        found = unpacking.decompress(body, most + 1)
+    except zlib.error as error:
+        raise Refusal(f"The body is not {encoding}: {error}.", 400) from None
+    if len(found) > most:
+        raise Refusal(f"The body, unpacked, has more than {most:,} bytes (most_body).", 413)
+    if not unpacking.eof:
+        raise Refusal(f"The body is not {encoding}: its end is missing.", 400)
+    return found
+
+
 class _Body:
     """What is there of a request's body."""
 
@@ -140,6 +164,7 @@ class _Body:
         headers = dict(scope["headers"])
         told = headers.get(b"content-length", b"0")
         self.told = int(told) if told.isdigit() else 0  # bytes
+        self.packed = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
         self.size, self.whole = 0, b""
         self.comes = self.told > 0 or b"transfer-encoding" in headers  # more of it
 

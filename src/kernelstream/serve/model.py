@@ -37,6 +37,10 @@ logger = logging.getLogger("kernelstream.serve")
 _SHARE = 0.1  # of a model's time that may go into copies of it
 _BYTES_OF_ANSWER = 1024  # that is kept, beside its body: its key, its digest, Python's objects
 _FEW, _TOGETHER = 16, 64  # rows of a record that is soon applied; answers that are handed on at once
+_NO_ROOM = (
+    "There is not enough memory for this model; nothing was learned. Make a smaller one (budget, n_components, fewer "
+    "features), or serve it where there is more."
+)
 _RETRY = 5.0  # seconds after which a model file is tried again that could not be written
 
 
@@ -46,6 +50,7 @@ class Published:
     def __init__(self, learner: Learner | None, seq: int, beside: dict[str, Any] | None = None):
         """beside: what else a file of it needs; only asked for where one is written."""
         self.learner, self.seq, self.beside = learner, seq, beside
+        self.size = 0 if learner is None else learner.n_bytes
         self.at = time.time()
         self.readers = 0
 
@@ -252,6 +257,8 @@ class Served:
             return self._apply(item.seq, item.record, item.rows)
         except MemoryError:  # which might not come again when the log is read: the record is taken back first
             self._store.wait(lambda c: take_back(c, self.id, item.seq))
+            if self.state.rows_learned == 0:  # it is the model that needs so much
+                return refused(Refusal(_NO_ROOM))
             return Answer.of({"error": "There is not enough memory; nothing was learned."}, 503)
         except Exception as error:
             logger.exception("model %s, record %d", self.name, item.seq)

@@ -3,6 +3,7 @@ longer than all that is done for it.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import time
@@ -13,9 +14,10 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from ..encoding import Columns
 from ..engine import disk
 from ..learner import Learner
-from ..tasks import MULTICLASS
+from ..tasks import MULTICLASS, Multiclass
 from .model import Served
 from .records import (
     ARROW,
@@ -32,12 +34,15 @@ from .records import (
     features_of,
     new_features,
     of_lines,
+    plain_type,
     read,
+    require_type,
 )
+from .room import require_room
 from .schemas import NDJSON
 from .service import Service
-from .specs import ModelSpec, learner_of
-from .state import ARROW_TYPE, Answer, check_names, predicted, refused
+from .specs import ModelSpec, columns_of, learner_of
+from .state import ARROW_TYPE, JSON_TYPE, Answer, check_rows, predicted, refused
 from .store import StoreError
 
 logger = logging.getLogger("kernelstream.serve")
@@ -63,7 +68,7 @@ class Asked:
 
     @property
     def type(self) -> str:
-        return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+        return plain_type(self.header(b"content-type"))
 
 
 class Operations:
@@ -102,7 +107,7 @@ class Operations:
         rows = await self._rows(asked, record)
         if rows.ids is not None:
             raise Refusal("Rows to learn have their labels, and so no ids; leave them out.")
-        self._check_features(model, rows)
+        await self._require_room(model, rows)
         return await model.submit(record, rows)
 
     async def _predict(self, model: Served, asked: Asked) -> Answer:
@@ -111,14 +116,14 @@ class Operations:
         if rows.labels is not None or rows.weights is not None:
             raise Refusal("Rows to predict have no labels and no weights; leave them out, or use learn.")
         if rows.ids is not None:
-            self._check_features(model, rows)
+            await self._require_room(model, rows)
             return await model.submit(record, rows)
         if fresh:
             await model.fresh()
         return await looked_at(model, rows, partial(_predicted, arrow=record.format == ARROW))
 
     async def _labels(self, model: Served, asked: Asked) -> Answer:
-        record = _record(asked, LABEL, Names())._replace(format=JSON)
+        record = _record(asked, LABEL, Names())
         return await model.submit(record, await self._rows(asked, record))
 
     async def _rows(self, asked: Asked, record: Record) -> Rows:
@@ -133,22 +138,45 @@ class Operations:
         asked.told["rows"] = rows.n
         return rows
 
-    def _check_features(self, model: Served, rows: Rows) -> None:
-        """Refuse rows that would make a model too wide; names that it knows already count for nothing."""
-        most = self._settings.most_features
+    async def _require_room(self, model: Served, rows: Rows) -> None:
+        """Refuse rows that would make a model too wide or too large; names that it knows already count for nothing."""
+        most = self._settings.most_model_bytes
         with model.reading() as published:
-            learner = published.learner
-            width = 0 if learner is None or not rows.named else learner.width
-            found = features_of(rows)
-            if width + found > most and rows.named:
-                columns = None if learner is None else learner.columns
-                found = new_features(rows, () if columns is None else columns.entries)
-        if found and width + found > most:
+            learner, size = published.learner, published.size
+            if size > most:
+                raise Refusal(
+                    f"The model has grown to {size:,} bytes; {most:,} are the most (most_model_bytes). Predictions, "
+                    "and labels of rows that wait, go on. Raise most_model_bytes, or make one with a smaller budget."
+                )
+            columns = columns_of(model.spec) if learner is None or learner.columns is None else learner.columns
+            width = 0 if learner is None else learner.width
+            found = features_of(rows, columns) if rows.named else max(0, rows.X.shape[1] - width)
+            labels = 0 if model.spec.task != MULTICLASS or rows.labels is None else rows.n
+            # Wider by some, a model takes no more than by the square of it.
+            near = size * ((width + found) / max(1, width) * (1 + labels)) ** 2 <= most
+            if width > 0 and near and width + found <= self._settings.most_features:
+                return
+            look = partial(self._look_for_room, model, learner, columns, rows)
+            await asyncio.get_running_loop().run_in_executor(None, look)
+
+    def _look_for_room(self, model: Served, learner: Learner | None, columns: Columns, rows: Rows) -> None:
+        settings, width = self._settings, 0 if learner is None else learner.width
+        found = new_features(rows, columns) if rows.named else max(0, rows.X.shape[1] - width)
+        if found and width + found > settings.most_features:
             raise Refusal(
-                f"The model has {width:,} features and these rows bring {found:,}; {most:,} are the most "
-                "(most_features).",
+                f"The model has {width:,} features and these rows bring {found:,}; {settings.most_features:,} are the "
+                "most (most_features).",
                 413,
             )
+        labels = [] if rows.labels is None else list(rows.labels)
+        made = learner_of(model.spec, named=rows.named, label=labels[0] if labels else 0)
+        learner = learner or made
+        task = learner.task
+        if learner.grow_classes and labels and isinstance(task, Multiclass):
+            with contextlib.suppress(ValueError):  # words among numbers, which are refused where they are learned
+                task = task.grown(labels)
+        if width == 0 or found or task is not learner.task:
+            require_room(learner.algorithm, task, learner.dtype, max(1, width + found), settings.most_model_bytes)
 
 
 async def looked_at(model: Served, rows: Rows, work: Callable[[Learner, Rows], Any]) -> Any:
@@ -168,7 +196,7 @@ def _looked_at(learner: Learner | ModelSpec, rows: Rows, work: Callable[[Learner
             if learner.task == MULTICLASS and learner.classes is None:
                 raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
             learner = learner_of(learner, named=rows.named, label=None)
-        check_names(learner, rows)
+        check_rows(learner, rows)
         return work(learner, rows)
     except Refusal:
         raise
@@ -186,6 +214,7 @@ def _predicted(learner: Learner, rows: Rows, *, arrow: bool) -> Answer:
 
 def _record(asked: Asked, kind: str, names: Names) -> Record:
     key, type_, body = asked.header(b"idempotency-key"), asked.type, asked.body
+    require_type(type_, *([JSON_TYPE] if kind == LABEL else [JSON_TYPE, NDJSON, ARROW_TYPE]))
     if key is not None and not 0 < len(key) <= MOST_LETTERS:
         raise Refusal(f"The Idempotency-Key has {len(key)} letters; it must have 1 to {MOST_LETTERS}.")
     digest = b""

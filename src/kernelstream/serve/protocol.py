@@ -5,12 +5,12 @@ A model without names has one input, ``x``, of shape [rows, features]; one with 
 """
 
 import struct
-import zlib
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from ..encoding.tables import NUMBER
 from ..learner import Learner
 from ..tasks import Classification
 from .records import Refusal, Rows, encoded
@@ -33,6 +33,7 @@ BYTES = "BYTES"
 VERSION = "1"
 LENGTH = "Inference-Header-Content-Length"
 OUTPUTS = ("prediction", "scores", "probabilities")
+_SHOWN = 10  # names that an error tells
 
 
 class Tensor(msgspec.Struct):
@@ -64,12 +65,10 @@ def described_tensors(name: str, learner: Learner | None, classes: list[Any] | N
     """The protocol's metadata of a model."""
     inputs = [{"name": "x", "datatype": "FP64", "shape": [-1, -1 if learner is None else learner.width]}]
     if learner is not None and learner.columns is not None:
-        kinds = {
-            entry: BYTES if kind == "word" else "FP64"
-            for kind, entry, _ in learner.columns.entries
-            if entry is not None
-        }
-        inputs = [{"name": str(entry), "datatype": kind, "shape": [-1, 1]} for entry, kind in kinds.items()]
+        inputs = [
+            {"name": str(entry), "datatype": "FP64" if kind == NUMBER else BYTES, "shape": [-1, 1]}
+            for entry, kind in learner.columns.names.items()
+        ]
     n = 1 if classes is None or len(classes) == 2 else len(classes)
     kind = "FP64" if classes is None else BYTES if any(isinstance(label, str) for label in classes) else "INT64"
     outputs = [
@@ -81,26 +80,8 @@ def described_tensors(name: str, learner: Learner | None, classes: list[Any] | N
     return {"name": name, "versions": [VERSION], "platform": "kernelstream", "inputs": inputs, "outputs": outputs}
 
 
-def unpacked(body: bytes, encoding: str | None, most: int) -> bytes:
-    """A body as it was before it was packed; Refusal for what is larger than a body may be."""
-    if encoding in (None, "", "identity"):
-        return body
-    if encoding not in ("gzip", "deflate"):
-        raise Refusal(f"The Content-Encoding {encoding!r:.40} is not known; there are gzip and deflate.", 415)
-    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, as its first bytes say
-    try:
-        found = unpacking.decompress(body, most + 1)
-    except zlib.error as error:
-        raise Refusal(f"The body is not {encoding}: {error}.", 400) from None
-    if len(found) > most:
-        raise Refusal(f"The body, unpacked, has more than {most:,} bytes (most_body).", 413)
-    if not unpacking.eof:
-        raise Refusal(f"The body is not {encoding}: its end is missing.", 400)
-    return found
-
-
-def read_inference(body: bytes, length: str | None) -> tuple[Inference, Rows]:
-    """The request, and its rows; `length` is the header that says where raw bytes begin."""
+def read_inference(body: bytes, length: str | None) -> tuple[Inference, dict[str, np.ndarray]]:
+    """The request, and its inputs; `length` is the header that says where raw bytes begin."""
     cut = len(body)
     if length is not None:
         if not (length.isascii() and length.isdecimal() and int(length) <= cut):
@@ -120,12 +101,21 @@ def read_inference(body: bytes, length: str | None) -> tuple[Inference, Rows]:
         columns[tensor.name], raw = _array(tensor, raw)
     if not columns:
         raise Refusal("There is no input; give one at least.", 400)
-    return asked, _rows(columns)
+    return asked, columns
 
 
-def _rows(columns: dict[str, np.ndarray]) -> Rows:
+def rows_of(columns: dict[str, np.ndarray], learner: Learner | None) -> Rows:
+    """The rows that inputs are for a model; None for one that has learned nothing, whose inputs may be any."""
     first = next(iter(columns.values()))
-    if len(columns) == 1 and first.ndim == 2 and first.shape[1] >= 1 and first.dtype.kind != "O" and "x" in columns:
+    names: dict[str, Any] | None = None
+    if learner is not None and learner.n_seen + len(learner.waiting) > 0:
+        names = {"x": "x"} if learner.columns is None else {str(name): name for name in learner.columns.names}
+        strange = [name for name in columns if name not in names]
+        if strange:
+            known = ", ".join(list(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+            raise Refusal(f"There is no input {strange[0]!r:.80}; this model has {known}.", 400)
+    by_place = learner.columns is None if learner is not None and names is not None else list(columns) == ["x"]
+    if by_place and first.ndim == 2 and first.shape[1] >= 1 and first.dtype.kind != "O":
         return Rows(first.astype(np.float64), len(first))
     n = len(first)
     for name, column in columns.items():
@@ -133,7 +123,7 @@ def _rows(columns: dict[str, np.ndarray]) -> Rows:
             raise Refusal(f"The input {name!r:.80} has shape {list(column.shape)}; it must be [{n}] or [{n}, 1].", 400)
     if n == 0:
         raise Refusal("The inputs have no rows; give one at least.", 400)
-    values = {name: column.reshape(-1).tolist() for name, column in columns.items()}
+    values = {(names or {}).get(name, name): column.reshape(-1).tolist() for name, column in columns.items()}
     return Rows([{name: column[t] for name, column in values.items()} for t in range(n)], n)
 
 

@@ -5,11 +5,14 @@ by the function that checked it when it came, so that what is learned from the l
 """
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+
+from ..encoding import Columns
+from ..encoding.tables import DATE, NUMBER, WORD, is_text
+from ..encoding.values import HASH, date_width, is_dated
 
 LEARN, SHOW, LABEL, BECOME = "learn", "show", "label", "become"  # kinds of records
 JSON, ARROW = "json", "arrow"  # formats of records
@@ -19,6 +22,7 @@ Label: TypeAlias = str | int | float | bool
 
 MOST_LETTERS = 200  # of an id
 LARGEST_LABEL = 2**53
+FORM = "application/x-www-form-urlencoded"
 
 
 class Refusal(ValueError):
@@ -110,25 +114,78 @@ def read(record: Record) -> Rows:
     return rows
 
 
-def features_of(rows: Rows) -> int:
-    """No rows bring more features than so many: names, and words by their names."""
+def plain_type(given: str | None) -> str:
+    """A Content-Type without its parameters."""
+    return (given or "").partition(";")[0].strip().lower()
+
+
+def require_type(given: str, *known: str) -> None:
+    """Refuse a body of a type that is not asked for; who says none, or a form as curl does, is believed to mean it."""
+    if given not in ("", FORM, *known):
+        raise Refusal(f"The Content-Type {given!r:.80} is not taken here; send {' or '.join(known)}.", 415)
+
+
+def features_of(rows: Rows, columns: Columns) -> int:
+    """No rows bring more features than so many: names, words by their names, dates, places of hashed words."""
     if not rows.named:
         return rows.X.shape[1]
-    return 2 * sum(map(len, rows.X)) if isinstance(rows.X, list) else rows.X.num_columns * (1 + rows.n)
+    each = max(2, 1 + date_width(columns.dates))
+    values = sum(map(len, rows.X)) if isinstance(rows.X, list) else rows.X.num_columns * rows.n
+    return each * values + (columns.hash_features if columns.categorical == HASH else 0)
 
 
-def new_features(rows: Rows, entries: Iterable[tuple[Any, Any, Any]]) -> int:
-    """How many names and words of rows are not among those of a model."""
-    known = {(name, part) for _, name, word in entries for part in (None, word)}
+def new_features(rows: Rows, columns: Columns) -> int:
+    """How many features rows bring that are not among those of a model."""
     if isinstance(rows.X, list):
-        found: set[tuple[Any, Any]] = {(name, None) for row in rows.X for name in row}
-        found |= {(name, value) for row in rows.X for name, value in row.items() if isinstance(value, str)}
-        return len(found - known)
-    found = {(name, None) for name in rows.X.column_names}
-    for name, column in zip(rows.X.column_names, rows.X.columns, strict=True):
-        if "string" in str(column.type):
-            found |= {(name, word) for word in column.to_pylist()}
-    return len(found - known)
+        names = {name for row in rows.X for name in row}
+        dated: set[Any] = set()
+        said = {(name, value) for row in rows.X for name, value in row.items() if isinstance(value, str)}
+    else:
+        names, kinds = set(rows.X.column_names), rows.X.schema
+        dated = {name for name in names if is_dated(kinds.field(name).type)}
+        texts = [name for name in names if is_text(kinds.field(name).type)]
+        said = {(name, word) for name in texts for word in rows.X.column(name).unique().to_pylist()}
+    dated |= {name for name, word in said if columns.is_dated(name, word or "")}
+    words = {pair for pair in said if pair[0] not in dated}
+    new = len(names - set(columns.names)) + date_width(columns.dates) * len(dated - set(columns.names))
+    if columns.categorical == HASH:
+        return new + (columns.hash_features if words and not columns.is_hashing else 0)
+    return new + len(words - {(name, word) for kind, name, word in columns.entries if kind == WORD})
+
+
+def check_kinds(rows: Rows, columns: Columns) -> None:
+    """Refuse a word where a name has had numbers, and a number where it has had words: it would be a feature of its
+    own, and the name's values of two kinds from then on. Values of a date's name are looked at where they are read.
+    """
+    if not isinstance(rows.X, list):
+        for name, column in zip(rows.X.column_names, rows.X.columns, strict=True):
+            kind = WORD if is_text(column.type) else DATE if is_dated(column.type) else NUMBER
+            known = columns.kinds_of(name)
+            if known and column.null_count < len(column) and not {kind, DATE} & set(known):
+                raise _of_another_kind(f"The column {name!r:.80} holds {kind}s", name, known)
+        return
+    fitting: dict[str, tuple[bool, bool]] = {}  # whether numbers fit, and text
+    for t, row in enumerate(rows.X):
+        for name, value in row.items():
+            text = type(value) is str
+            if value is None or (name in fitting and fitting[name][text]):
+                continue
+            known = columns.kinds_of(name)
+            if name not in fitting:
+                if not known and value == "" and columns.dates:
+                    continue  # it may become a date
+                kinds = known or [(DATE if columns.is_dated(name, value) else WORD) if text else NUMBER]
+                fitting[name] = DATE in kinds or NUMBER in kinds, DATE in kinds or WORD in kinds
+            if not fitting[name][text]:
+                where = f"Row {t}: the" if rows.n > 1 else "The"
+                what = f"{where} value {value!r:.60} of {name!r:.80} is a {WORD if text else NUMBER}"
+                raise _of_another_kind(what, name, known or [NUMBER if text else WORD])
+
+
+def _of_another_kind(what: str, name: str, known: list[str]) -> Refusal:
+    return Refusal(
+        f"{what}; {name!r:.80} has {known[0]}s, as its first row had. Send {known[0]}s, or null where one is missing."
+    )
 
 
 def of_lines(body: bytes, names: Names) -> bytes:
@@ -245,7 +302,7 @@ def _labels_of_arrow(column: Any) -> Any:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if column.null_count:
         raise Refusal("A label is missing; give one for each row.")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         labels = column.to_pylist()
         for label in set(labels):
             _check_label(label)

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ValidationError
 from starlette.background import BackgroundTask
 
 from .. import __version__
@@ -17,8 +18,9 @@ from ..learner import Learner
 from . import schemas
 from .model import Served
 from .operations import SMALL, Asked, looked_at, scores_of
-from .protocol import LENGTH, VERSION, inferred, read_inference, unpacked
-from .records import Refusal, Rows, encoded
+from .protocol import LENGTH, VERSION, inferred, read_inference, rows_of
+from .records import Refusal, Rows, encoded, plain_type, require_type
+from .schemas import BODY, CHANGE, NAMED, OPEN, READ, problems
 from .service import Service
 from .specs import ModelSpec
 from .state import JSON_TYPE, Answer
@@ -47,19 +49,34 @@ async def _asked(operation: str, request: Request, name: str) -> Response:
     return _response(await request.app.state.operations.answer(operation, name, asked))
 
 
-@router.post("/v2/models/{name}/learn", openapi_extra=schemas.LEARN, response_model=schemas.Learned)
+@router.post(
+    "/v2/models/{name}/learn",
+    openapi_extra=schemas.LEARN,
+    response_model=schemas.Learned,
+    responses=problems(*CHANGE, *NAMED, *BODY, 429, 507),
+)
 async def learn(request: Request, name: str) -> Response:
     """Predict, then learn, one row after the other. Durable when it is answered."""
     return await _asked("learn", request, name)
 
 
-@router.post("/v2/models/{name}/predict", openapi_extra=schemas.PREDICT, response_model=schemas.Predicted)
+@router.post(
+    "/v2/models/{name}/predict",
+    openapi_extra=schemas.PREDICT,
+    response_model=schemas.Predicted,
+    responses=problems(*CHANGE, *NAMED, *BODY, 409, 429, 507),
+)
 async def predict(request: Request, name: str) -> Response:
     """Labels or values, scores, probabilities. Rows with ids wait, durably, for their labels."""
     return await _asked("predict", request, name)
 
 
-@router.post("/v2/models/{name}/labels", openapi_extra=schemas.LABELS, response_model=schemas.Labelled)
+@router.post(
+    "/v2/models/{name}/labels",
+    openapi_extra=schemas.LABELS,
+    response_model=schemas.Labelled,
+    responses=problems(*CHANGE, *NAMED, *BODY, 429, 507),
+)
 async def labels(request: Request, name: str) -> Response:
     """Learn rows that were predicted with ids, each once."""
     return await _asked("labels", request, name)
@@ -68,39 +85,47 @@ async def labels(request: Request, name: str) -> Response:
 # The Open Inference Protocol.
 
 
-@router.get("/v2")
+@router.get("/v2", responses=problems(*OPEN))
 async def server() -> dict[str, Any]:
     return {"name": "kernelstream", "version": __version__, "extensions": ["binary_tensor_data"]}
 
 
-@router.get("/v2/health/live")
+@router.get("/v2/health/live", responses=problems(*OPEN))
 async def live() -> dict[str, bool]:
     return {"live": True}
 
 
-@router.get("/v2/health/ready")
+@router.get("/v2/health/ready", responses=schemas.ready(*OPEN))
 async def ready(request: Request) -> JSONResponse:
     is_ready = service_of(request).ready
     return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
 
 
-@router.get("/v2/models/{name}/ready")
+@router.get("/v2/models/{name}/ready", responses=schemas.ready(*READ, *NAMED))
 async def model_ready(request: Request, name: str) -> JSONResponse:
     model = named(request, "ready", name)
     fine = model.ready.is_set() and not model.failed
     return JSONResponse({"name": name, "ready": fine}, 200 if fine else 503)
 
 
-@router.post("/v2/models/{name}/infer", openapi_extra=schemas.INFER, response_model=schemas.Inferred)
+@router.post(
+    "/v2/models/{name}/infer",
+    openapi_extra=schemas.INFER,
+    response_model=schemas.Inferred,
+    responses=problems(*CHANGE, *NAMED, *BODY, 409),
+)
 async def infer(request: Request, name: str) -> Response:
     """Predictions by the Open Inference Protocol."""
     model, settings = named(request, "infer", name), service_of(request).settings
-    body, packed = await request.body(), request.headers.get("Content-Encoding")
+    body = await request.body()
+    require_type(plain_type(request.headers.get("Content-Type")), JSON_TYPE, schemas.OCTETS)
 
     def reading() -> tuple[Any, Rows]:
-        return read_inference(unpacked(body, packed, settings.most_body), request.headers.get(LENGTH))
+        asked, columns = read_inference(body, request.headers.get(LENGTH))
+        with model.reading() as published:
+            return asked, rows_of(columns, published.learner)
 
-    many = len(body) > SMALL or packed is not None
+    many = len(body) > SMALL
     asked, rows = await asyncio.get_running_loop().run_in_executor(None, reading) if many else reading()
     if rows.n > settings.most_rows:
         raise Refusal(f"There are {rows.n:,} rows; {settings.most_rows:,} are the most (most_rows).", 413)
@@ -116,14 +141,14 @@ def _check_version(request: Request, name: str, version: str) -> None:
         raise Refusal(f"The model {name!r} has no version {version!r:.40}; it has {VERSION!r}.", 404)
 
 
-@router.get("/v2/models/{name}/versions/{version}", response_model=schemas.Described)
+@router.get("/v2/models/{name}/versions/{version}", response_model=schemas.Described, responses=problems(*READ, *NAMED))
 async def version_described(request: Request, name: str, version: str) -> Response:
     """What a model is; it has one version."""
     _check_version(request, name, version)
     return await describe(request, name)
 
 
-@router.get("/v2/models/{name}/versions/{version}/ready")
+@router.get("/v2/models/{name}/versions/{version}/ready", responses=schemas.ready(*READ, *NAMED))
 async def version_ready(request: Request, name: str, version: str) -> JSONResponse:
     _check_version(request, name, version)
     return await model_ready(request, name)
@@ -133,6 +158,7 @@ async def version_ready(request: Request, name: str, version: str) -> JSONRespon
     "/v2/models/{name}/versions/{version}/infer",
     openapi_extra=schemas.INFER,
     response_model=schemas.Inferred,
+    responses=problems(*CHANGE, *NAMED, *BODY, 409),
 )
 async def version_inferred(request: Request, name: str, version: str) -> Response:
     """Predictions by the Open Inference Protocol."""
@@ -143,7 +169,7 @@ async def version_inferred(request: Request, name: str, version: str) -> Respons
 # Models.
 
 
-@router.get("/v2/models", response_model=schemas.Listed)
+@router.get("/v2/models", response_model=schemas.Listed, responses=problems(*READ))
 async def models(request: Request) -> Response:
     """All models."""
     request.scope["told"]["operation"] = "list"
@@ -155,23 +181,23 @@ async def models(request: Request) -> Response:
     "/v2/models/{name}",
     openapi_extra=schemas.asked(ModelSpec),
     response_model=schemas.Described,
-    responses={201: {"model": schemas.Described}},
+    responses={201: {"model": schemas.Described}, **problems(*CHANGE, *NAMED, *BODY, 409, 507)},
 )
 async def make(request: Request, name: str) -> Response:
     """Make a model; one that is there already, and is the same, stays as it is."""
     request.scope["told"] |= {"operation": "make", "model": name[:80]}
-    service, spec = service_of(request), _parsed(ModelSpec, await request.body())
+    service, spec = service_of(request), await _parsed(ModelSpec, request)
     model, new = await service.make(name, spec)
     return _json(service.described(model), 201 if new else 200)
 
 
-@router.get("/v2/models/{name}", response_model=schemas.Described)
+@router.get("/v2/models/{name}", response_model=schemas.Described, responses=problems(*READ, *NAMED))
 async def describe(request: Request, name: str) -> Response:
     """What a model is, and how it does."""
     return _json(service_of(request).described(named(request, "describe", name)))
 
 
-@router.delete("/v2/models/{name}", status_code=204, response_class=Response)
+@router.delete("/v2/models/{name}", status_code=204, response_class=Response, responses=problems(*CHANGE, *NAMED, 507))
 async def delete(request: Request, name: str) -> Response:
     """Delete a model with its log and its snapshots."""
     named(request, "delete", name)
@@ -179,7 +205,7 @@ async def delete(request: Request, name: str) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/v2/models/{name}/history", response_model=schemas.History)
+@router.get("/v2/models/{name}/history", response_model=schemas.History, responses=problems(*READ, *NAMED))
 async def history(request: Request, name: str) -> Response:
     """The error along the stream, before each row was learned."""
     course = named(request, "history", name).state.course
@@ -189,7 +215,11 @@ async def history(request: Request, name: str) -> Response:
     )
 
 
-@router.get("/v2/models/{name}/file", response_class=FileResponse, responses={200: {"content": {schemas.OCTETS: {}}}})
+@router.get(
+    "/v2/models/{name}/file",
+    response_class=FileResponse,
+    responses={200: {"content": {schemas.OCTETS: {}}}, **problems(*READ, *NAMED, 409, 507)},
+)
 async def download(request: Request, name: str) -> FileResponse:
     """The model file of all that was acknowledged."""
     path = await service_of(request).file_of(named(request, "download", name))
@@ -200,11 +230,12 @@ async def download(request: Request, name: str) -> FileResponse:
     "/v2/models/{name}/file",
     openapi_extra=schemas.UPLOAD,
     response_model=schemas.Described,
-    responses={201: {"model": schemas.Described}},
+    responses={201: {"model": schemas.Described}, **problems(*CHANGE, *NAMED, *BODY, 409, 507)},
 )
 async def upload(request: Request, name: str) -> Response:
     """Go on with the model of a file; makes the model where there is none."""
     request.scope["told"] |= {"operation": "upload", "model": name[:80]}
+    require_type(plain_type(request.headers.get("Content-Type")), schemas.OCTETS)
     service = service_of(request)
     model, new = await service.upload(name, await request.body())
     return _json(service.described(model), 201 if new else 200)
@@ -215,22 +246,32 @@ async def upload(request: Request, name: str) -> Response:
     openapi_extra=schemas.asked(schemas.SnapshotName),
     status_code=201,
     response_model=schemas.Kept,
+    responses=problems(*CHANGE, *NAMED, *BODY, 409, 507),
 )
 async def snapshot(request: Request, name: str) -> Response:
     """Keep the model as it is under a name."""
     model = named(request, "snapshot", name)
-    wanted = _parsed(schemas.SnapshotName, await request.body())
+    wanted = await _parsed(schemas.SnapshotName, request)
     made = await service_of(request).snapshot(model, wanted.name)
     return _json({"name": made.name, "made": made.made, "rows_learned": made.rows}, 201)
 
 
-@router.post("/v2/models/{name}/snapshots/{kept}/restore", response_model=schemas.Restored)
+@router.post(
+    "/v2/models/{name}/snapshots/{kept}/restore",
+    response_model=schemas.Restored,
+    responses=problems(*CHANGE, *NAMED, 422, 507),
+)
 async def restore(request: Request, name: str, kept: str) -> Response:
     """Go back to a snapshot: what was learned since is forgotten."""
     return _response(await service_of(request).restore(named(request, "restore", name), kept))
 
 
-@router.delete("/v2/models/{name}/snapshots/{kept}", status_code=204, response_class=Response)
+@router.delete(
+    "/v2/models/{name}/snapshots/{kept}",
+    status_code=204,
+    response_class=Response,
+    responses=problems(*CHANGE, *NAMED, 507),
+)
 async def forget(request: Request, name: str, kept: str) -> Response:
     """Delete a snapshot."""
     await service_of(request).forget(named(request, "forget", name), kept)
@@ -240,14 +281,18 @@ async def forget(request: Request, name: str, kept: str) -> Response:
 # What people and Prometheus look at.
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=Response, responses=problems(*READ))
 async def metrics(request: Request) -> Response:
     """For Prometheus."""
     request.scope["told"]["operation"] = "metrics"
     return Response(generate_latest(request.app.state.telemetry.registry), media_type=CONTENT_TYPE_LATEST)
 
 
-@router.get("/v2/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
+@router.get(
+    "/v2/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}, **problems(*READ)},
+)
 async def events(request: Request) -> StreamingResponse:
     """What the page shows, told anew every second (server-sent events)."""
     request.scope["told"]["operation"] = "events"
@@ -287,12 +332,11 @@ def _json(value: Any, status: int = 200) -> Response:
     return Response(encoded(value), status, media_type=JSON_TYPE)
 
 
-def _parsed(kind: Callable[..., Any], body: bytes) -> Any:
-    """A pydantic model of a body, whatever type the client says that it has: curl says that it is a form."""
-    from pydantic import ValidationError
-
+async def _parsed(kind: type[BaseModel], request: Request) -> Any:
+    """A pydantic model of a body."""
+    require_type(plain_type(request.headers.get("Content-Type")), JSON_TYPE)
     try:
-        return kind.model_validate_json(body)  # type: ignore[attr-defined]
+        return kind.model_validate_json(await request.body())
     except ValidationError as error:
         raise Refusal(told_of(error.errors())) from None
 
@@ -302,5 +346,6 @@ def told_of(errors: Any) -> str:
     parts = []
     for one in errors[:5]:
         place = ".".join(str(part) for part in one["loc"])
-        parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
+        words = str(one["msg"]).removeprefix("Value error, ")
+        parts.append(f"{place}: {words}" if place else words)
     return "; ".join(parts)

@@ -15,6 +15,10 @@ class Problem(BaseModel):
     error: str
 
 
+class Ready(BaseModel):
+    ready: bool
+
+
 class SnapshotName(BaseModel):
     name: str = Field(examples=["before-friday"])
 
@@ -69,7 +73,7 @@ _FRESH = _parameter("fresh", "query", "Wait until all that was acknowledged is s
 
 
 def asked(kind: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request that is read whatever type its client says that it has."""
+    """The JSON body of a request."""
     return _body(kind.model_json_schema())
 
 
@@ -175,6 +179,7 @@ class Described(BaseModel):
     rows_given_up: int
     rows_queued: int
     named: bool | None = Field(description="Whether features have names; null until a row says so.")
+    dates: list[str] = Field(description="Names whose values are dates: text, or seconds since 1970.")
     features: int
     size: int
     bytes: int
@@ -197,28 +202,47 @@ class History(BaseModel):
     drifts: list[int]
 
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": words}
-    for status, words in {
-        400: "The request cannot be read.",
-        401: "A token is needed.",
-        403: "The token's scope does not reach so far, or another site asks.",
-        404: "There is no such thing.",
-        408: "The request came too slowly.",
-        409: "It is in the way of what is there.",
-        413: "The request is too large.",
-        415: "The body is packed as nothing that is known.",
-        421: "The request is for another machine.",
-        422: "What is asked for cannot be done; the error says why.",
-        429: "Too much waits to be learned.",
-        503: "Too many requests, or a model is not ready.",
-        507: "The disk is full or fails; nothing was learned.",
-    }.items()
+_PROBLEMS = {
+    400: "The request cannot be read.",
+    401: "A token is needed.",
+    403: "The token's scope does not reach so far, or another site asks.",
+    404: "There is no such thing.",
+    405: "A name with a slash in it, which makes another address of it.",
+    408: "The request came too slowly.",
+    409: "It is in the way of what is there, or nothing was learned yet.",
+    413: "The request is too large.",
+    415: "The body is of a type, or packed as something, that is not taken here.",
+    421: "The request is for another machine.",
+    422: "What is asked for cannot be done; the error says why.",
+    429: "Too much waits to be learned.",
+    503: "Too many requests, or a model is not ready.",
+    507: "The disk is full or fails; nothing was learned.",
 }
+OPEN = (421, 503)  # whoever asks, whatever for
+READ = (401, *OPEN)
+CHANGE = (401, 403, *OPEN)
+NAMED = (404, 405)
+BODY = (400, 408, 413, 415, 422)
 
 
-def add_tokens(description: dict[str, Any]) -> None:
-    """Say in the description that requests may carry a token."""
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that an operation may answer with."""
+    return {status: {"model": Problem, "description": _PROBLEMS[status]} for status in sorted(set(statuses))}
+
+
+def ready(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The same, of an operation that says by 503 that something is not ready."""
+    return problems(*statuses) | {503: {"model": Ready | Problem, "description": _PROBLEMS[503]}}
+
+
+def completed(description: dict[str, Any]) -> None:
+    """Say in the description that requests may carry a token; and leave out that paths may be of wrong types, as
+    nothing in them has one.
+    """
+    for operations in description["paths"].values():
+        for operation in operations.values():
+            if "HTTPValidationError" in str(operation["responses"].get("422")):
+                del operation["responses"]["422"]
     scheme = {"type": "http", "scheme": "bearer", "description": "ks_..., where there are tokens"}
     description.setdefault("components", {})["securitySchemes"] = {"token": scheme}
     description["security"] = [{"token": []}, {}]

@@ -107,7 +107,7 @@ class Service:
                     raise Refusal(f"There is another model {name!r}: DELETE it first, or choose another name.", 409)
                 return self.models[name], False
             self._require_place()
-            await asyncio.get_running_loop().run_in_executor(None, checked, spec)
+            await asyncio.get_running_loop().run_in_executor(None, checked, spec, self.settings.most_model_bytes)
             return await self._made(name, spec, None), True
 
     async def _made(self, name: str, spec: ModelSpec, file: Path | None) -> Served:
@@ -249,6 +249,7 @@ class Service:
             "rows_given_up": state.given_up,
             "rows_queued": model.queued,
             "named": None if learner is None else learner.columns is not None,
+            "dates": [] if learner is None or learner.columns is None else learner.columns.dated,
             "features": 0 if learner is None else learner.width,
             "size": 0 if learner is None else learner.size,
             "bytes": 0 if learner is None else learner.n_bytes,

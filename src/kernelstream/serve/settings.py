@@ -26,6 +26,7 @@ class Settings:
     most_bodies: int = 256 * 2**20  # bytes of all requests that are being answered
     most_rows: int = 100_000  # of a request
     most_features: int = 50_000  # of a model: names, words, places of a list
+    most_model_bytes: int = 2**30  # of memory
     most_models: int = 100
     most_requests: int = 256  # at the same time
     most_queued: int = 200_000  # rows that wait to be learned, of a model
@@ -88,7 +89,6 @@ class Settings:
             kind = type(fields[name].default)
             fits = isinstance(value, str) if kind in (str, type(None)) else isinstance(value, int | float)
             if not fits or isinstance(value, bool) or (kind is int and not isinstance(value, int)):
-                raise ValueError(
-                    f"{path}: {name}={value!r} must be a {kind.__name__ if kind is not type(None) else 'str'}."
-                )
+                wanted = {int: "a whole number", float: "a number"}.get(kind, "text, in quotes")
+                raise ValueError(f"{path}: {name}={value!r} must be {wanted}.")
         return cls(**found | given)

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..encoding.tables import NUMBER, WORD
 from ..learner import Learner
 from ..tasks import REGRESSION, Classification
 from .course import Course, restored, whole
-from .records import ARROW, JSON, LABEL, LEARN, SHOW, Record, Refusal, Rows, encoded
+from .records import ARROW, JSON, LABEL, LEARN, SHOW, Record, Refusal, Rows, check_kinds, encoded
 from .specs import ModelSpec, learner_of
 
 JSON_TYPE, ARROW_TYPE = "application/json", "application/vnd.apache.arrow.stream"
 _REMEMBERED = 100_000  # ids whose labels have come
+_SHOWN = 10  # classes that an error names
 
 LEARNED, REPEATED, UNKNOWN, REFUSED = "learned", "repeated", "unknown", "refused"
 
@@ -69,7 +71,9 @@ class State:
         if self.learner.n_seen == 0 and len(self.learner.waiting) == 0:
             fits = rows.named == (self.learner.columns is not None)
             self.learner = self.learner if fits else learner_of(self.spec, named=rows.named, label=label)
-        check_names(self.learner, rows)
+        check_rows(self.learner, rows)
+        if rows.labels is not None:
+            _check_labels(self.learner, rows.labels)
         return self.learner
 
     def _learn(self, record: Record, rows: Rows) -> Answer:
@@ -91,8 +95,9 @@ class State:
         learner.scores(rows.X)  # what is wrong with a row is found before one of them waits
         parts = []
         for t, id in enumerate(rows.ids):
+            before = learner.waiting.row(id) if self.shown.pop(id, None) is not None else None
             parts.append(learner.show_waiting(_row(rows.X, t), id))
-            self.shown.pop(id, None)
+            self.given_up += before is not None and not _same(before, learner.waiting.row(id))
             self.shown[id] = record.at, learner.task.decode(parts[-1]).tolist()[0]
             self.labelled.pop(id, None)
             if len(self.shown) > len(learner.waiting):  # it keeps the newest
@@ -110,6 +115,7 @@ class State:
                 continue
             assert self.learner is not None
             try:
+                _check_labels(self.learner, [label])
                 self.learner.label(id, label)
             except (ValueError, FloatingPointError) as error:
                 found[id], reasons[id] = REFUSED, str(error)
@@ -165,15 +171,55 @@ class State:
         self.learner, self.course, self.shown, self.labelled, self.given_up = learner, course, shown, labelled, given_up
 
 
-def check_names(learner: Learner, rows: Rows) -> None:
-    """Refuse rows with names for a model without, and the other way round."""
-    if rows.named == (learner.columns is not None) or learner.n_seen == 0:
+def check_rows(learner: Learner, rows: Rows) -> None:
+    """Refuse rows with names for a model without, and the other way round; values of another kind than their names',
+    lists of another length.
+    """
+    if rows.named and learner.columns is not None:
+        check_kinds(rows, learner.columns)
+        return
+    if learner.n_seen == 0:
+        return
+    if not rows.named and learner.columns is None:
+        if rows.X.shape[1] != learner.width and not learner.grow_features:
+            raise Refusal(
+                f"The rows have {rows.X.shape[1]} features each; this model takes {learner.width}. Rows that miss some "
+                "or bring new ones are objects, whose values have names: they need a model of their own."
+            )
         return
     if rows.named:
         raise Refusal(
             f"This model knows its {learner.width} features by their places: give rows as lists of so many numbers."
         )
     raise Refusal("This model knows its features by their names: give rows as objects, or as columns with names.")
+
+
+def _check_labels(learner: Learner, labels: Any) -> None:
+    """Refuse labels that a task does not have. Requires: they are of one kind."""
+    task, is_word = learner.task, isinstance(labels[0], str)
+    if not isinstance(task, Classification):
+        if is_word:
+            raise Refusal(f"The label {labels[0]!r:.80} is a word; a regression learns numbers.")
+        return
+    classes = task.classes.tolist()
+    if learner.grow_classes:
+        kind = WORD if isinstance(classes[0], str) else NUMBER
+        row, remedy = -1 if is_word == (kind == WORD) else 0, f"which are {kind}s; send a {kind}."
+    else:
+        _, known = task.positions(labels)
+        row = -1 if known.all() else int(np.argmin(known))
+        remedy = 'which it has been made with ("classes"); send one of them.'
+    if row >= 0:
+        where = f"Row {row}: the" if len(labels) > 1 else "The"
+        label = labels[row] if isinstance(labels, list) else labels[row].item()
+        shown = ", ".join(map(repr, classes[:_SHOWN])) + (", ..." if len(classes) > _SHOWN else "")
+        raise Refusal(f"{where} label {label!r:.80} is none of this model's classes {shown}, {remedy}")
+
+
+def _same(before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether two rows are equal, of which one may know more features."""
+    n = min(len(before), len(after))
+    return np.array_equal(before[:n], after[:n]) and not before[n:].any() and not after[n:].any()
 
 
 def predicted(learner: Learner, scores: np.ndarray, *, arrow: bool) -> Answer:

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.tables import is_text
 from ..encoding.values import is_dated, is_list
 from .base import LabelledBlock, SourceError
 from .columns import Encoder, Layout
-from .tables import TableSource, is_text, missing_in, without_label
+from .tables import TableSource, missing_in, without_label
 
 # How much of a column chunk is read at a time: a row group may be larger than memory.
 _BUFFER_BYTES = 2**16

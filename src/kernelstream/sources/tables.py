@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.tables import is_text
 from ..extras import require
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, UNLABELLED, FileSource, LabelledBlock, Source, SourceError, one_of, rows
 from .columns import ColumnOptions, Encoder, Layout
@@ -116,14 +117,6 @@ class TableSource(FileSource):
         if earlier is not None:
             encoder.go_on_from(earlier)
         return encoder
-
-
-def is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def missing_in(column: Any) -> NDArray[np.bool_]:

@@ -28,14 +28,14 @@ export class TryIt {
   show(described) {
     const known = described.named ? described.inputs.length > 0 : described.named === false && described.features > 0;
     this.element.hidden = !known;
-    const key = JSON.stringify([described.named, described.inputs]);
+    const key = JSON.stringify([described.named, described.inputs, described.dates]);
     if (key === this.built || !known) return;
     this.built = key;
     const typed = new Map(this.inputs.map((input) => [input.name, input.field.value]));
     const focused = this.inputs.find((input) => input.field === document.activeElement)?.name;
     const one = !described.named || described.inputs.length > MOST_FIELDS;
     this.read = !described.named ? readList : one ? readJson : readFields;
-    this.inputs = one ? [wide(described)] : described.inputs.map((input) => narrow(input));
+    this.inputs = one ? [wide(described)] : described.inputs.map((input) => narrow(input, described.dates));
     this.fields.classList.toggle("one", one);
     this.fields.replaceChildren(...this.inputs.map((input) => input.element));
     for (const input of this.inputs) {
@@ -96,11 +96,12 @@ function labelled(text, field, about) {
   return element("div", {}, label, field);
 }
 
-function narrow({ name, datatype }) {
+function narrow({ name, datatype }, dates) {
   const number = datatype !== "BYTES";
   const field = element("input", { type: number ? "number" : "text", spellcheck: "false" });
   if (number) field.step = "any";
-  return { name, number, field, element: labelled(name, field, number ? "" : "word") };
+  const about = number ? "" : dates.includes(name) ? "date" : "word";
+  return { name, number, field, element: labelled(name, field, about) };
 }
 
 function wide({ named, inputs, features }) {
