@@ -119,6 +119,8 @@ def test_merged_counts_add_up():
     [
         ("even", "class_weight='even' must be a dict"),
         ({0: -1.0}, r"-1.0 for 0; a weight is a number between 0 and 1e\+15"),
+        ({0: "x"}, "class_weight has 'x' for 0; a weight is a number"),
+        ({0: None}, "class_weight has None for 0; a weight is a number"),
         ({7: 2.0}, r"a weight for 7, which is not among the classes \[0, 1\]"),
     ],
 )

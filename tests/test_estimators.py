@@ -21,10 +21,12 @@ from kernelstream import (
     FOGD,
     NOGD,
     OGD,
+    FourierFeatures,
     Multiclass,
     OnlineKernelClassifier,
     OnlineKernelOutlier,
     OnlineKernelRegressor,
+    OnlineScaler,
     Perceptron,
     Ridge,
 )
@@ -191,6 +193,27 @@ def test_labels_keep_their_type(classes, other, cancer):
     with pytest.raises(ValueError, match="all numbers, all truth values or all words"):
         OnlineKernelClassifier("fogd").fit(X[:3], [*classes, other])
     assert clf.partial_fit(X[:2], classes).predict(X).dtype == labels.dtype
+
+
+@pytest.mark.parametrize(
+    "estimator", [OnlineKernelClassifier("fogd"), OnlineKernelOutlier(), FourierFeatures(4), OnlineScaler()], ids=str
+)
+def test_rows_with_names_are_refused_with_what_takes_them(estimator):
+    for rows in ([{"a": 1.0}, {"a": 2.0}], {"a": 1.0}):
+        with pytest.raises(ValueError, match=r"dictionaries are taken by a Learner.*pandas.DataFrame\(rows\)"):
+            estimator.fit(rows, [0, 1])
+    with pytest.raises(ValueError, match="LazyFrame has no rows"):
+        estimator.fit(pl.DataFrame({"a": [1.0, 2.0]}).lazy(), [0, 1])
+
+
+def test_names_of_kernels_are_guessed_and_widths_may_be_a_word():
+    for given, words in (
+        ({"kernel": "rbff"}, "did you mean rbf.* rbf, poly"),
+        ({"kernel": "ploy"}, "did you mean poly"),
+        *(({"gamma": gamma}, f"gamma={gamma!r} must be 'scale' or a number") for gamma in ("auto", None)),
+    ):
+        with pytest.raises(ValueError, match=words):
+            OnlineKernelClassifier("fogd", **given)
 
 
 def test_features_that_appear_later_grow_the_model(digits):

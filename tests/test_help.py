@@ -12,6 +12,7 @@ import kernelstream
 import kernelstream.client
 import kernelstream.evaluate
 import kernelstream.river
+import kernelstream.sources
 from kernelstream.engine import Algorithm
 from kernelstream.kernels import KERNELS
 from kernelstream.losses import LOSSES
@@ -23,10 +24,13 @@ CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(valu
 SPECS = {name: value for name, value in CLASSES.items() if issubclass(value, Algorithm)}
 PARTS = {part.__name__: part for parts in (KERNELS, LOSSES, SCHEDULES) for part in parts.values()}
 FACES = {name: value for name, value in CLASSES.items() if hasattr(value, "get_params") and name not in SPECS}
+SOURCES = ("open_source", "ArraySource", "RowSource", "Scaled", "Shuffled", "fit_scaling")
+SOURCES += ("Checkerboard", "Hyperplane", "Lorenz", "MackeyGlass", "Multidist")
 # What is asked for by its module's name too: all that stands in docs/api/index.rst, but for kernels, losses and steps.
 NAMED = {name: value for name, value in PUBLIC.items() if callable(value)}
 NAMED |= {f"evaluate.{name}": getattr(kernelstream.evaluate, name) for name in kernelstream.evaluate.__all__}
 NAMED |= {f"client.{name}": getattr(kernelstream.client, name) for name in kernelstream.client.__all__}
+NAMED |= {f"sources.{name}": getattr(kernelstream.sources, name) for name in SOURCES}
 NAMED |= {f"river.{name}": getattr(kernelstream.river, name) for name in ("KernelClassifier", "KernelRegressor")}
 FACED = {name: value for name, value in NAMED.items() if inspect.isclass(value) and name not in SPECS}
 FACED["river.KernelAnomalyDetector"] = kernelstream.river.KernelAnomalyDetector
@@ -38,13 +42,20 @@ METHODS = {
 }
 WITH_EXAMPLES = [named for named, method in METHODS.items() if ">>> " in (inspect.getdoc(method) or "")]
 TAUGHT = {
-    "Learner": {"learn", "learn_one", "scores_one", "predict", "probabilities", "intervals", "merge", "save"},
-    "OnlineKernelClassifier": {"partial_fit", "predict_learn", "predict_proba", "save", "set_params"},
+    "Learner": {
+        *("learn", "learn_late", "learn_one", "label", "scores", "scores_one", "show", "predict", "probabilities"),
+        *("intervals", "merge", "save", "load", "snapshot"),
+    },
+    "OnlineKernelClassifier": {
+        *("fit", "partial_fit", "predict_learn", "predict", "decision_function", "predict_proba", "merge", "save"),
+        "set_params",
+    },
     "OnlineKernelRegressor": {"predict", "predict_learn", "predict_interval", "merge", "save", "set_params"},
     "OnlineKernelOutlier": {"predict_learn"},
     "FourierFeatures": {"transform"},
     "OnlineScaler": {"transform_learn"},
-    "river.KernelClassifier": {"predict_one"},
+    "river.KernelClassifier": {"predict_one", "learn_many", "predict_many"},
+    "river.KernelRegressor": {"learn_many", "predict_many"},
 }
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
 

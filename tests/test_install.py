@@ -15,6 +15,17 @@ from kernelstream.extras import EXTRAS, MissingExtra, needing, require
 
 ROOT = Path(__file__).parents[1]
 
+ROOMS = """
+import kernelstream
+for name in "client distributed encoding evaluate kernels laws losses metrics river sources".split():
+    assert getattr(kernelstream, name).__name__ == f"kernelstream.{name}"
+"""
+
+
+def test_rooms_are_there_when_they_are_named():
+    subprocess.run([sys.executable, "-c", ROOMS], check=True)
+
+
 LEARN = """
 import numpy as np
 import kernelstream

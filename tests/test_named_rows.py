@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse as sparse
 from river import compose, evaluate, linear_model, metrics, preprocessing
 from typer.testing import CliRunner
 
@@ -389,6 +390,7 @@ def test_rows_that_are_no_block_are_refused_with_what_to_give(columns):
         with pytest.raises(ValueError, match=r"LazyFrame has no rows.*collect\(\)"):
             use(lazy)
     assert one.n_seen == 0
+    assert Learner(SPEC, Regression()).scores(sparse.dok_array(np.eye(2))).shape == (2, 1)  # a mapping, but rows
 
 
 # Labels in time.

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import kernelstream
 from kernelstream import (
@@ -18,10 +21,12 @@ from kernelstream import (
     Auto,
     Binary,
     Density,
+    FourierFeatures,
     Learner,
     Multiclass,
     OnlineKernelClassifier,
     OnlineKernelOutlier,
+    OnlineKernelPCA,
     OnlineKernelRegressor,
     Pegasos,
     Regression,
@@ -247,6 +252,30 @@ def test_classes_that_came_later():
 
 
 # Faces.
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (
+            make_pipeline(StandardScaler(), OnlineKernelClassifier("fogd")),
+            r"A Pipeline has steps.*model\[-1\].*scaling=",
+        ),
+        (FourierFeatures(4), "A graph holds a Learner, or a fitted .* of FourierFeatures"),
+        (OnlineKernelPCA(2), "A graph holds a Learner, or a fitted .* of OnlineKernelPCA"),
+        (LogisticRegression(), "A graph holds a Learner, or a fitted .* of LogisticRegression"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_has_no_graph_is_refused_with_the_reason(model, why):
+    X, y = stream("binary")
+    with pytest.raises(ValueError, match=why):
+        kernelstream.to_onnx(model.fit(X, y))
+
+
+def test_an_estimator_that_was_not_fitted_has_no_graph():
+    with pytest.raises(ValueError, match=r"This OnlineKernelClassifier has learned nothing.*: fit it first"):
+        kernelstream.to_onnx(OnlineKernelClassifier("fogd"))
 
 
 def test_a_regressor_of_several_targets():

@@ -150,7 +150,10 @@ _FACE = (
 )
 _PLACES = dict.fromkeys(_FACE, "estimators") | dict.fromkeys(("Binary", "Multiclass", "Regression"), "tasks")
 _PLACES |= {"Learner": "learner"}
-_ROOMS = ("algorithms", "engine", "kernels", "learner", "losses", "numerics", "parameters", "schedules", "tasks")
+_ROOMS = (
+    *("algorithms", "client", "distributed", "encoding", "engine", "evaluate", "kernels", "laws", "learner", "losses"),
+    *("metrics", "numerics", "parameters", "river", "schedules", "sources", "tasks"),
+)
 
 
 def __getattr__(name: str) -> Any:

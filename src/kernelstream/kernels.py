@@ -246,6 +246,8 @@ class _Scaled(Kernel):
 
     def check(self) -> None:
         if self.gamma != "scale":
+            if not isinstance(self.gamma, numbers.Real):
+                raise ValueError(f"gamma={self.gamma!r} must be 'scale' or a number greater than 0.")
             positive(gamma=self.gamma)
 
     @property
@@ -790,9 +792,9 @@ def as_kernel(kernel: "str | Kernel") -> Kernel:
         return kernel
     found = KERNELS.get(_OTHER_NAMES.get(kernel, kernel)) if isinstance(kernel, str) else None
     if found is None:
-        choose = did_you_mean(kernel, KERNELS)
+        names = [*KERNELS, *_OTHER_NAMES]
         raise ValueError(
-            f"kernel={kernel!r} is not known; {choose} one of {', '.join(KERNELS)}, or a kernel such as "
-            "Gaussian(gamma=0.5)."
+            f"kernel={kernel!r} is not known; {did_you_mean(kernel, names)} one of {', '.join(names)}, or a kernel "
+            "such as Gaussian(gamma=0.5)."
         )
     return found()

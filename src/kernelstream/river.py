@@ -206,7 +206,15 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         self._look()
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn from the rows of a table, in their order."""
+        """Learn from the rows of a table, in their order.
+
+        >>> import pandas as pd
+        >>> from kernelstream.river import KernelClassifier
+        >>> model = KernelClassifier("fogd", seed=1)
+        >>> model.learn_many(pd.DataFrame({"colour": ["red", "blue"], "width": [2.0, 3.0]}), ["poppy", "iris"])
+        >>> model.learner.n_seen
+        2
+        """
         plain = getattr(getattr(y, "dtype", None), "kind", "O") in "biuf"
         labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)) if plain else list(y)
         if len(labels) == 0:
@@ -252,7 +260,15 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         return dict(zip(self._labels, learner.probabilities_of(scores[None])[0].tolist(), strict=True))
 
     def predict_many(self, X: Any) -> Any:
-        """The label of each row of a table."""
+        """The label of each row of a table.
+
+        >>> import pandas as pd
+        >>> from kernelstream.river import KernelClassifier
+        >>> model, table = KernelClassifier("fogd", seed=1), pd.DataFrame({"width": [2.0, 3.0]})
+        >>> model.learn_many(table, ["poppy", "poppy"])
+        >>> model.predict_many(table).tolist()
+        ['poppy', 'poppy']
+        """
         import pandas as pd
 
         shown: Any = [None] * len(X) if self._learner is None else self._learner.predict(X)
@@ -329,7 +345,15 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         self._learn_one(self._begin(Regression()) if self._learner is None else self._learner, x, y, w)
 
     def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
-        """Learn from the rows of a table, in their order."""
+        """Learn from the rows of a table, in their order.
+
+        >>> import pandas as pd
+        >>> from kernelstream.river import KernelRegressor
+        >>> model = KernelRegressor("fogd", seed=1)
+        >>> model.learn_many(pd.DataFrame({"colour": ["red", "blue"], "width": [2.0, 3.0]}), [1.0, 2.0])
+        >>> model.learner.n_seen
+        2
+        """
         self._learn_many(self._begin(Regression()) if self._learner is None else self._learner, X, y, w)
 
     def predict_one(self, x: dict[Any, Any], with_interval: bool = False, level: float = 0.9, **kwargs: Any) -> Any:
@@ -348,7 +372,14 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         return 0.0 if self._learner is None else float(self._learner.scores_one(x)[0])
 
     def predict_many(self, X: Any) -> Any:
-        """The value of each row of a table."""
+        """The value of each row of a table.
+
+        >>> import pandas as pd
+        >>> from kernelstream.river import KernelRegressor
+        >>> model = KernelRegressor("fogd", seed=1)
+        >>> model.predict_many(pd.DataFrame({"width": [2.0, 3.0]})).tolist()  # before any was learned
+        [0.0, 0.0]
+        """
         import pandas as pd
 
         shown = np.zeros(len(X)) if self._learner is None else self._learner.predict(X)

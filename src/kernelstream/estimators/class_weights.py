@@ -1,5 +1,6 @@
 """What a row counts by its class: weights that are given, or such that all classes count the same so far."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, *, grow: bool) ->
         )
     known = set(classes.tolist())
     for label, weight in class_weight.items():
-        if not 0 <= weight <= LARGEST:
+        if not (isinstance(weight, numbers.Real) and 0 <= float(weight) <= LARGEST):
             raise ValueError(
                 f"class_weight has {weight!r} for {label!r}; a weight is a number between 0 and {LARGEST:g}."
             )

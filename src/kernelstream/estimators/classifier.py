@@ -101,7 +101,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         return task.classes
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from the rows in their order, starting afresh."""
+        """Learn from the rows in their order, starting afresh.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> OnlineKernelClassifier("fogd").fit([[0.0], [1.0]] * 20, ["no", "yes"] * 20).classes_.tolist()
+        ['no', 'yes']
+        """
         X = self._rows(X, reset=True)
         y = _labels(y)
         return self._fit(self._task(y), X, y, sample_weight)
@@ -171,7 +176,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
             )
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: (n,) for two classes, positive for ``classes_[1]``; (n, classes) otherwise."""
+        """Scores: (n,) for two classes, positive for ``classes_[1]``; (n, classes) otherwise.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> clf = OnlineKernelClassifier("ridge", gamma=1.0).fit([[-1.0], [1.0]] * 20, ["no", "yes"] * 20)
+        >>> (clf.decision_function([[-1.0], [1.0]]) > 0).tolist()
+        [False, True]
+        """
         learner = self._fitted()
         scores = learner.scores(self._rows(X, reset=False))
         if len(self.classes_) != 2:
@@ -179,7 +190,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The label of each row, (n,)."""
+        """The label of each row, (n,).
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> clf = OnlineKernelClassifier("ridge", gamma=1.0).fit([[-1.0], [1.0]] * 20, ["no", "yes"] * 20)
+        >>> clf.predict([[-1.0], [1.0]]).tolist()
+        ['no', 'yes']
+        """
         learner = self._fitted()
         return learner.task.decode(learner.scores(self._rows(X, reset=False)))
 
@@ -195,7 +212,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         return self._fitted().probabilities(self._rows(X, reset=False))
 
     def merge(self, other: "OnlineKernelEstimator") -> Self:
-        """Take in what another fitted classifier learned, weighted by the rows each has seen."""
+        """Take in what another fitted classifier learned, weighted by the rows each has seen.
+
+        >>> from kernelstream import OnlineKernelClassifier
+        >>> one, two = (OnlineKernelClassifier("ridge", gamma=1.0, random_state=1) for _ in range(2))
+        >>> one.fit([[0.0], [1.0]], ["no", "yes"]).merge(two.fit([[2.0], [3.0]], ["no", "yes"])).n_seen_
+        4
+        """
         super().merge(other)
         assert isinstance(other, OnlineKernelClassifier)
         self._class_counts = joined_counts(self._class_counts, other._class_counts)

@@ -26,7 +26,7 @@ def graph_of(model: Any, version: str) -> Any:
     learners: list[Any] = found.learners if several else [found]
     for one in learners:
         if not isinstance(one, Learner):
-            raise ValueError(f"{model!r} has learned nothing that a graph could hold: give a learner, or fit it first.")
+            raise ValueError(_why_not(model))
         if one.n_seen == 0:
             raise ValueError("The model has learned no row yet, so that there is nothing to hand on.")
     graph, first = Graph(), learners[0]
@@ -40,6 +40,19 @@ def graph_of(model: Any, version: str) -> Any:
         else:
             graph.output("value", values[0].reshape(-1))
     return graph.model(first.name, version, properties(first))
+
+
+def _why_not(model: Any) -> str:
+    """Why there is no graph of what is no learner and has none."""
+    kind = type(model).__name__
+    if hasattr(model, "predict_learn") or hasattr(type(model), "learner"):
+        return f"This {kind} has learned nothing that a graph could hold: fit it first."
+    if hasattr(model, "steps"):
+        return (
+            f"A {kind} has steps that no graph of ours holds: give its last one, model[-1], which takes rows as the "
+            "steps before it make them, or leave the scaling to it, scaling='online'."
+        )
+    return f"A graph holds a Learner, or a fitted classifier, regressor or detector of kernelstream; this is of {kind}."
 
 
 def valued(learner: Learner, x: Tensor) -> Tensor:

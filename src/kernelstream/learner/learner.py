@@ -263,6 +263,12 @@ class Learner:
         t of X is learned. Requires: as many rows in both.
 
         shown: other rows, (n, features), of which only scores are asked
+
+        >>> from kernelstream import Learner, Regression
+        >>> learner = Learner("fogd", Regression())
+        >>> scores = learner.show([[0.0], [1.0]])
+        >>> learner.learn_late([[0.0], [1.0]], [3.0, 4.0], shown=[[2.0], [3.0]]).shape, learner.n_seen
+        ((2, 1), 2)
         """
         return learning.learn(self, X, y, None, shown)[1]
 
@@ -309,6 +315,10 @@ class Learner:
     def scores(self, X: Any) -> np.ndarray:
         """f(x) for each row, (n, K): K is 1 for a value or two classes, else the number of classes. Learns nothing;
         before any learning every score is 0.
+
+        >>> from kernelstream import Learner, Multiclass
+        >>> Learner("fogd", Multiclass(["a", "b", "c"])).scores([[0.5], [1.0]]).shape
+        (2, 3)
         """
         if type(X) is np.ndarray and X.shape[:1] == (1,):
             found = single.score_row(self, X[0])
@@ -383,6 +393,12 @@ class Learner:
     def show(self, X: Any) -> np.ndarray:
         """`scores` of rows whose labels will come later: a learner that can, keeps what it needs to learn from how well
         it foresaw them.
+
+        >>> from kernelstream import Learner, Regression
+        >>> learner = Learner("fogd", Regression())
+        >>> shown = learner.show([[0.0], [1.0]])
+        >>> learner.learn([[0.0], [1.0]], [3.0, 4.0]).shape  # when the labels have come
+        (2, 1)
         """
         scores = self.scores(X)
         if self._runner is not None and self.algorithm.remembers:
@@ -416,6 +432,12 @@ class Learner:
         """Learn the label of a row that was shown by `predict(x, id=id)`; its scores (K,) by the model as it is now.
 
         id: what the row goes by. y: its label or value. weight: how much it counts
+
+        >>> from kernelstream import Binary, Learner
+        >>> learner = Learner("fogd", Binary(["no", "yes"]))
+        >>> shown = learner.predict({"amount": 5.0}, id="tx-1")
+        >>> learner.label("tx-1", "yes").shape, learner.n_seen, len(learner.waiting)
+        ((1,), 1, 0)
         """
         return single.learn_waiting(self, id, y, weight)
 
@@ -444,6 +466,14 @@ class Learner:
 
         reuse: what an earlier call gave and nobody uses any more; its arrays are written anew, where they still fit,
             which takes a tenth of the time.
+
+        >>> from kernelstream import Learner, Regression
+        >>> learner = Learner("fogd", Regression())
+        >>> scores = learner.learn([[0.0]], [1.0])
+        >>> kept = learner.snapshot()
+        >>> scores = learner.learn([[1.0]], [2.0])
+        >>> kept.n_seen, learner.n_seen
+        (1, 2)
         """
         return copies.snapshot(self, reuse)
 
@@ -537,7 +567,16 @@ class Learner:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Learner":
-        """The learner that a file holds."""
+        """The learner that a file holds.
+
+        >>> import tempfile
+        >>> from kernelstream import Learner, Regression
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     Learner("fogd", Regression(), seed=7).save(f"{directory}/model.ks")
+        ...     learner = Learner.load(f"{directory}/model.ks")
+        >>> learner.name, learner.seed
+        ('fogd', 7)
+        """
         return cls.load_with_header(path)[0]
 
     @classmethod

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..encoding import Columns, is_table
-from ..numerics.rows import require_computed
+from ..numerics.rows import is_dictionary, require_computed
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def has_names(learner: "Learner", X: Any) -> bool:
     """Whether the values of these rows are known by their names; ValueError for what has names and is no rows."""
-    if isinstance(X, Mapping):
+    if is_dictionary(X):
         raise ValueError("A dictionary is one row; give a list of rows, [x], or use learn_one(x, y) and scores_one(x).")
     require_computed(X)
     if learner.columns is not None and is_table(X):

@@ -4,6 +4,7 @@ A block is always CSR. The rows of a dense block share one index vector 0 .. d-1
 over a row is the same loop over (index, value) pairs, whatever the caller handed in.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -218,6 +219,21 @@ def require_computed(table: Any) -> None:
     """ValueError for a table whose rows have not been computed."""
     if type(table).__name__ == "LazyFrame":
         raise ValueError("A LazyFrame has no rows before it is computed; give table.collect().")
+
+
+def is_dictionary(row: Any) -> bool:
+    """Whether this is one row with names; SciPy's matrices of keys are mappings too."""
+    return isinstance(row, Mapping) and not sp.issparse(row)
+
+
+def require_unnamed(X: Any) -> None:
+    """ValueError for rows with names, from whom takes numbers alone."""
+    require_computed(X)
+    if is_dictionary(X[0] if isinstance(X, list | tuple) and len(X) > 0 else X):
+        raise ValueError(
+            "Rows that are dictionaries are taken by a Learner and by kernelstream.river, words and all; an estimator "
+            "takes numbers: an array, or a table such as pandas.DataFrame(rows)."
+        )
 
 
 def as_reals(values: Any, what: str) -> np.ndarray:

@@ -79,7 +79,17 @@ def __getattr__(name: str) -> Any:
 
 
 def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any) -> Source:
-    """The source of what is named:
+    """The source of what is named.
+
+    Parameters
+    ----------
+    path : a name of the list below
+    block_rows : how many rows a block has at most
+    options : of files, as `open_file` has them: label, header, delimiter, categorical, missing, dates, ...
+
+    Notes
+    -----
+    What can be named:
 
     - ``-``: standard input, LIBSVM text unless ``format="csv"``, or a named pipe;
     - a stream of messages, ``redis://host/stream`` or ``nats://host/stream``, each an object of JSON unless
@@ -88,7 +98,12 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     - a file, or all files of a directory or of a pattern such as ``part-*.csv``, one after the other;
     - a data set of the papers, ``cod-rna``, ``cod-rna/test`` or ``cod-rna/train+test``, where no file has that name.
 
-    `open_file` says what `options` there are for files.
+    Examples
+    --------
+    >>> from kernelstream.sources import open_source
+    >>> X, y = next(iter(open_source("checkerboard:rows=1000,seed=3")))
+    >>> X.shape, sum(len(y) for X, y in open_source("digits"))
+    ((1000, 2), 1797)
     """
     name = os.fspath(path)
     place = Path(name)

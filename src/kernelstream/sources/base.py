@@ -26,6 +26,7 @@ from ..engine.disk import scratch
 from ..extras import needing
 from ..numerics.rows import as_csr as as_csr
 from ..tasks import require_one_sort
+from ..teaching import explained
 
 # An ndarray or a csr_array; SciPy ships no types to say so.
 Matrix: TypeAlias = Any
@@ -84,6 +85,11 @@ def _rebuild(what: str, path: Path, line: int | None, column: int | None) -> Sou
     return SourceError(what, path=path, line=line, column=column)
 
 
+@explained(
+    earlier="whose newest pass ended above these rows",
+    row="its number in the newest pass",
+    place="what `place_of` gave",
+)
 class Source(ABC):
     """A restartable stream of labelled blocks."""
 
@@ -303,7 +309,23 @@ class Span:
 
 
 class ArraySource(Source):
-    """Arrays in memory, served in blocks."""
+    """Arrays in memory, served in blocks.
+
+    Parameters
+    ----------
+    X : rows, (n, features): an array or a sparse matrix of SciPy
+    y : labels or values, (n,): numbers or words
+    name : what the source is called in traces
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream.sources import ArraySource
+    >>> source = ArraySource(np.eye(5), [0, 1, 0, 1, 0], block_rows=2)
+    >>> [X.shape for X, y in source], source.progress()
+    ([(2, 5), (2, 5), (1, 5)], 1.0)
+    """
 
     def __init__(self, X: Any, y: Any, *, name: str = "array", block_rows: int = DEFAULT_BLOCK_ROWS):
         if issparse(X):

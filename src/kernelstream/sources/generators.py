@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numerics import rng
+from ..teaching import explained
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, positive
 from .chaotic import lorenz, mackey_glass
 
@@ -63,6 +64,21 @@ class Multidist(Generated):
     here: with variances, one draw of the means in a million allows the 4 % error that it reports; with standard
     deviations one in twenty does, and the published model orders (16 and 129, 16 and 75) lie within the range over such
     draws. The default seed is one of them, with a best possible error of 3.5 % on the 2,500 test rows.
+
+    Parameters
+    ----------
+    n_rows : how many there are
+    start : the number of the first one in the endless stream
+    seed : of the stream
+    name : what the source is called in traces
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> from kernelstream.sources import Multidist
+    >>> X, y = next(iter(Multidist(100)))
+    >>> X.shape, y.shape
+    ((100, 2), (100,))
     """
 
     N_CLASSES, N_MODES, DEVIATION = 5, 3, 0.2
@@ -94,6 +110,21 @@ class Checkerboard(Generated):
     """Points uniform in [-1, 1]^2, labelled +-1 by the colour of their cell on a board that rotates about the origin.
 
     Cells have side 1/2. Row t sees the board turned by t / 100,000 of a full turn; a quarter turn swaps the colours.
+
+    Parameters
+    ----------
+    n_rows : how many there are
+    start : the number of the first one in the endless stream
+    seed : of the stream
+    name : what the source is called in traces
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> from kernelstream.sources import Checkerboard
+    >>> X, y = next(iter(Checkerboard(100)))
+    >>> X.shape, y.shape
+    ((100, 2), (100,))
     """
 
     CELL = 0.5
@@ -122,6 +153,22 @@ class Hyperplane(Generated):
 
     The normal of row t lies in a plane of its own that the seed draws, turned by t / 100,000 of a full turn. One label
     in twenty is wrong, so no learner can expect an error below 5 %.
+
+    Parameters
+    ----------
+    n_rows : how many there are
+    n_features : of a row, 2 at least
+    start : the number of the first one in the endless stream
+    seed : of the stream
+    name : what the source is called in traces
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> from kernelstream.sources import Hyperplane
+    >>> X, y = next(iter(Hyperplane(100)))
+    >>> X.shape, y.shape
+    ((100, 10), (100,))
     """
 
     NOISE = 0.05
@@ -161,6 +208,7 @@ class Foretold(NamedTuple):
     noise: float
 
 
+@explained()
 class Series(Generated):
     """A series to be foretold: row t has n_features values of it one after the other, from the t-th on, and its label
     is the one that comes `horizon` later.
@@ -176,7 +224,10 @@ class Series(Generated):
 
     @abstractmethod
     def trajectory(self, n: int) -> np.ndarray:
-        """The first n values, without noise."""
+        """The first values, without noise.
+
+        n: how many
+        """
 
     def _rows(self, t: np.ndarray) -> LabelledBlock:
         if self._known is None:
@@ -195,6 +246,24 @@ class MackeyGlass(Series):
     """The Mackey-Glass series, dx/dt = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x, a value every 6 units of time,
     with normal noise of the standard deviation that is asked for. Chaotic from tau = 17 on; the seed draws where it
     begins.
+
+    Parameters
+    ----------
+    n_rows : how many there are
+    tau : the delay in the equation
+    n_features : values one after the other that a row has
+    horizon : how many values behind them its label lies
+    noise : the standard deviation of what is added to each value
+    start : the number of the first one in the endless stream
+    seed : of the stream
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> from kernelstream.sources import MackeyGlass
+    >>> X, y = next(iter(MackeyGlass(100)))
+    >>> X.shape, y.shape
+    ((100, 7), (100,))
     """
 
     EVERY = 6
@@ -222,6 +291,23 @@ class Lorenz(Series):
     """The first coordinate of the Lorenz system (10, 28, 8/3), a value every 0.01 units of time, divided by 8, about
     its standard deviation; with normal noise of the standard deviation that is asked for. The seed draws where it
     begins.
+
+    Parameters
+    ----------
+    n_rows : how many there are
+    n_features : values one after the other that a row has
+    horizon : how many values behind them its label lies
+    noise : the standard deviation of what is added to each value
+    start : the number of the first one in the endless stream
+    seed : of the stream
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> from kernelstream.sources import Lorenz
+    >>> X, y = next(iter(Lorenz(100)))
+    >>> X.shape, y.shape
+    ((100, 5), (100,))
     """
 
     UNIT = 8.0

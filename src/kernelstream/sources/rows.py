@@ -14,6 +14,7 @@ from ..encoding.tables import DATE, WORD, Given, Table, given_columns
 from ..encoding.values import moment_of as text_moment
 from ..encoding.values import seconds_of
 from ..numerics.rows import require_computed
+from ..teaching import explained
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, as_labels, positive
 
 # How long after the moment of its row a label comes: as long for each, or by the name of a value or a function of row
@@ -21,6 +22,7 @@ from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, as_labels, positive
 Delay: TypeAlias = float | datetime.timedelta | str | Callable[[Any, Any], float | datetime.timedelta] | None
 
 
+@explained(columns="of a learner")
 class RowSource(Source):
     """Pairs (row, label) of dictionaries, or tables (pandas, polars, Arrow) with their labels.
 

@@ -14,12 +14,41 @@ from .base import DEFAULT_BLOCK_ROWS, ArraySource, DerivedSource, LabelledBlock,
 
 
 def fit_scaling(source: Source, kind: str) -> FixedScaling:
-    """The "minmax" or "standard" scaling of a source's features, from one pass over it."""
+    """The scaling of a source's features, from one pass over it.
+
+    Parameters
+    ----------
+    source : a `Source`
+    kind : "minmax", onto -1 to 1, or "standard", to mean 0 and standard deviation 1
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.sources import fit_scaling, open_source
+    >>> scaling = fit_scaling(open_source("digits"), "minmax")
+    >>> learner = Learner("fogd", Multiclass(range(10)), scaling=scaling)
+    >>> scaling.kind, len(scaling.offset)
+    ('minmax', 64)
+    """
     return fitted(kind, (X for X, _ in source), lambda what: ValueError(f"{source.name}: {what}"))
 
 
 class Scaled(DerivedSource):
-    """The blocks of a source, scaled."""
+    """The blocks of a source, scaled.
+
+    Parameters
+    ----------
+    source : a `Source`
+    scaling : as `fit_scaling` gives it
+
+    Examples
+    --------
+    >>> from kernelstream.sources import Scaled, fit_scaling, open_source
+    >>> source = open_source("digits")
+    >>> X, y = next(iter(Scaled(source, fit_scaling(source, "minmax"))))
+    >>> float(X.min()), float(X.max())
+    (-1.0, 1.0)
+    """
 
     def __init__(self, source: Source, scaling: FixedScaling):
         super().__init__(source)
@@ -36,6 +65,20 @@ class Shuffled(DerivedSource):
 
     Rows that are not in memory anyway are first spooled, in each pass, into temporary files, so that what stays there
     is one block, the permutation (8 bytes a row) and the distinct labels when they are words.
+
+    Parameters
+    ----------
+    source : a `Source`
+    order : a seed, or the numbers of rows, (n,)
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelstream.sources import ArraySource, Shuffled
+    >>> source = ArraySource(np.eye(3), [0, 1, 2])
+    >>> [y.tolist() for X, y in Shuffled(source, np.array([2, 0]))], sum(len(y) for X, y in Shuffled(source, 7))
+    ([[2.0, 0.0]], 3)
     """
 
     def __init__(self, source: Source, order: int | NDArray[np.int64], *, block_rows: int = DEFAULT_BLOCK_ROWS):
