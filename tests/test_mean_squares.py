@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelstream import KAPA, KLMS, OGD, QKLMS, Learner, Regression, make
-from kernelstream.kernels import Gaussian, Linear
+from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.reference.kernels import matrix
 
 KERNEL = Gaussian(gamma=0.5)
@@ -61,6 +61,40 @@ def test_a_whole_step_mends_the_last_rows(rows):
     learner = Learner(spec, Regression(), dtype="float64")
     learner.learn(X[:50], Y[:50])
     np.testing.assert_allclose(learner.scores(X[50 - rows : 50])[:, 0], Y[50 - rows : 50], atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, Polynomial(gamma=0.1)], ids=str)
+@pytest.mark.parametrize("kind", [KLMS, QKLMS])
+def test_a_row_of_weight_three_is_three_rows(kind, kernel):
+    spec = kind(kernel=kernel, learning_rate=0.05)
+    heavy, several = (Learner(spec, Regression(), dtype="float64") for _ in range(2))
+    heavy.learn(X[:1], Y[:1], [3.0])
+    several.learn(np.repeat(X[:1], 3, axis=0), np.repeat(Y[:1], 3))
+    np.testing.assert_allclose(heavy.scores(X), several.scores(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_three_steps_of_an_affine_projection_are_one_of_weight_three(rows):
+    """Without a ridge each leaves 1 - eta of the errors."""
+    spec = KAPA(kernel=KERNEL, rows=rows, learning_rate=0.3, regularization=0.0, coherence=0.95)
+    learner = Learner(spec, Regression(), dtype="float64")
+    learner.learn(X[:50], Y[:50])
+    before = Y[51 - rows : 51] - learner.scores(X[51 - rows : 51])[:, 0]
+    learner.learn(X[50:51], Y[50:51], [3.0])
+    after = Y[51 - rows : 51] - learner.scores(X[51 - rows : 51])[:, 0]
+    np.testing.assert_allclose(after, 0.7**3 * before, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"coherence": 2.0}, r"coherence=2\.0 must be at most 1"),
+        ({"learning_rate": 5.0}, r"learning_rate=5\.0 must be"),
+    ],
+)
+def test_what_an_affine_projection_cannot_do_is_refused(parameters, words):
+    with pytest.raises(ValueError, match=words):
+        make("kapa", **parameters)
 
 
 def test_the_names_of_one_spec():

@@ -49,6 +49,15 @@ def test_weights_count_as_so_many_rows_in_means_and_scatters_and_merges_add_them
             assert np.allclose(getattr(heavy._state, leaf), getattr(other._state, leaf), atol=1e-10), leaf
 
 
+def test_a_weight_below_one_scales_the_first_step_and_one_above_never_goes_too_far():
+    first = opauc(), opauc(), opauc()
+    for learner, weight in zip(first, (1.0, 0.25, 1e6), strict=True):
+        learner.learn(X[7:9], [-1, 1], [1.0, weight])  # the first row has no pair
+    once, partly, most = (learner.scores(X) for learner in first)
+    assert np.allclose(partly, 0.25 * once, atol=1e-12)
+    assert np.isclose(np.diff(most[7:9, 0])[0], 1.0)  # the pair's margin: its loss is none
+
+
 def test_classes_stand_on_both_sides_of_the_threshold():
     learner = opauc()
     learner.learn(X, Y)

@@ -271,9 +271,20 @@ def test_what_finds_no_outliers_is_refused_by_name():
 
 
 def test_labels_that_are_there_judge_and_do_not_teach(shuttle):
-    """The same rule as a classifier: of two classes the second is what is usual."""
+    """The same rule as a learner of two classes: the second is what is usual."""
     X, y = shuttle[0][:3000], np.where(shuttle[1][:3000] > 0, "usual", "other")
-    clf = OnlineKernelClassifier("norma", loss="novelty", nu=0.1, gamma=0.1).fit(X, y)
-    assert set(clf.predict(X)) == {"usual", "other"}
-    same = OnlineKernelOutlier(NORMA(nu=0.1), gamma=0.1, scaling="none").fit(X)
-    assert np.array_equal(clf.decision_function(X), same.decision_function(X))
+    spec = NORMA(nu=0.1, kernel=Gaussian(gamma=0.1), loss="novelty")
+    learner = Learner(spec, Binary(["other", "usual"]))
+    learner.learn(X, y)
+    assert set(learner.predict(X)) == {"usual", "other"}
+    same = OnlineKernelOutlier(spec, scaling="none").fit(X)
+    assert np.array_equal(learner.scores(X)[:, 0], same.decision_function(X))
+
+
+@pytest.mark.parametrize("learner", [Density(), NORMA(loss="novelty")], ids=str)
+def test_a_classifier_that_would_tell_nothing_apart_is_refused(learner):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for learn in ("fit", "partial_fit", "predict_learn"):
+        with pytest.raises(ValueError, match=rf"{learner.name}.* learns from rows alone.*OnlineKernelOutlier"):
+            getattr(OnlineKernelClassifier(learner), learn)(X, X[:, 0] > 0)
+    assert OnlineKernelOutlier(learner).fit(X).predict(X).shape == (20,)

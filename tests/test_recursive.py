@@ -1,6 +1,7 @@
 """Recursive least squares in the kernel's space: what the laws of all learners do not say of it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from kernelstream import (
+    ALGORITHMS,
     KRLS,
     BudgetKRLS,
     KRLSTracker,
@@ -208,8 +210,11 @@ def test_most_targets_are_within_two_deviations():
 
 def test_krls_has_no_prior_and_does_not_say_how_sure_it_is():
     reg = OnlineKernelRegressor("krls").fit(X, Y)
-    with pytest.raises(ValueError, match="krls does not say how sure it is"):
+    with pytest.raises(ValueError, match="krls does not say how sure it is") as refusal:
         reg.predict(X, return_std=True)
+    named = str(refusal.value).lower()
+    sure = {name for name, spec in ALGORITHMS.items() if spec.models_deviations}
+    assert sure == {name for name in ALGORITHMS if re.search(rf"[ ,]{re.escape(name)}[ ,]", named.partition(".")[2])}
 
 
 # Forgetting.

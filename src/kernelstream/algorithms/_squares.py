@@ -1,5 +1,6 @@
 """What learners by squared errors share: classes are said by -1 and 1, and every output has an error."""
 
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -38,3 +39,15 @@ def find_slope(record, target, scores, g):
     """g = what the outputs said, less what they were to say: the slope of half the sum of squares."""
     for k in range(g.shape[0]):
         g[k] = np.float64(scores[k]) - to_say(record, k, target)
+
+
+@inlined
+def step_of(learning_rate, weight, curvature):
+    """The length of the step of a row of this weight, eta for weight 1. A step of eta leaves 1 - eta h of the error, h
+    the curvature; from weight 1 on it goes as far as so many of them, never beyond what the row says.
+    """
+    if weight <= 1.0 or not curvature > 0.0:
+        return learning_rate * weight
+    if learning_rate * curvature >= 1.0:
+        return learning_rate
+    return -math.expm1(weight * math.log1p(-learning_rate * curvature)) / curvature

@@ -10,7 +10,8 @@ p = 1. Liu, Principe: Kernel Affine Projection Algorithms (2008): KAPA-2, on all
 Remarks. With p = 1 this is alpha + eta e h / (epsilon + h'h). The paper's kernels have k(x, x) = 1; others are divided
 by it. Points of a coherence below 1 are finitely many on a bounded domain, but may be very many: once the budget is
 full none is added; budget=None is the paper's. epsilon is at least 1e-10 of the largest h'h, so that equal rows do no
-harm. A weight multiplies the step of its row; a row of weight 0 is not one of the last p. It moves along the
+harm. A weight below 1 multiplies the step of its row, one above 1 makes good what so many
+steps would; a row of weight 0 is not one of the last p. It moves along the
 coefficients and not along the function, which takes long where points are near each other: on four of the five
 streams of docs/theory/recursive.md it is behind qklms in one pass, with a fraction of its points, and kapa is on no
 front of docs/choosing.md. Merged models are sums of functions, whose
@@ -37,7 +38,7 @@ from ..numerics.gram import cross_matrix
 from ..numerics.rows import MOST_DOUBLE, MOST_SINGLE
 from ..parameters import at_least, positive, whole
 from ._expansion import Budgeted, ExpansionAlgorithm, ask_for_room, expansion_record
-from ._squares import SquaredErrors, SquaresRecord, to_say
+from ._squares import SquaredErrors, SquaresRecord, step_of, to_say
 
 LEAST_RIDGE = 1e-10
 
@@ -98,6 +99,13 @@ class KAPA(Budgeted, SquaredErrors):
         whole(1, rows=self.rows)
         positive(learning_rate=self.learning_rate)
         at_least(0.0, regularization=self.regularization, coherence=self.coherence)
+        if self.learning_rate >= 2.0:
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r} must be below 2: it is the share of an error that is made good, "
+                "and from 2 on each step leaves more of it than there was."
+            )
+        if self.coherence > 1.0:
+            raise ValueError(f"coherence={self.coherence!r} must be at most 1, what a row has in common with itself.")
 
     def lower(self, task: str, dtype: Any) -> KAPARecord:
         kernel, squares = self.kernel.lower(dtype), self.squares(task, dtype)
@@ -252,7 +260,7 @@ def _(record, state, scratch, x, target, weight, scores):
         for i in range(state.last.size[()]):
             scratch.column[i] = scratch.among.values[i]
         scratch.column[slot] = own
-    length, far = record.learning_rate * weight, 0.0
+    length, far = step_of(record.learning_rate, weight, 1.0), 0.0
     moves = find_shares(state, record.regularization, slot, new, g, scratch)
     for k in range(g.shape[0]):
         for i in range(max(state.last.size[()], slot + 1)):

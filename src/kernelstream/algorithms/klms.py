@@ -5,8 +5,9 @@ Liu, Pokharel, Principe: The Kernel Least-Mean-Square Algorithm (2008), eq. 13-1
     e = y - f(x);    f <- f + eta e k(x, .)
 
 Remarks. Classes are said by -1 and 1, and each output has its error: with a margin loss it would be OGD, whose squared
-loss in regression this is. It has no ridge, as the paper shows that none is needed: the step size is one. Unbounded;
-qklms is what it becomes in few points.
+loss in regression this is. It has no ridge, as the paper shows that none is needed: the step size is one. A row of a
+weight above 1 counts as so many of it, one after the other, whose errors shrink. Unbounded; qklms is what it becomes in
+few points.
 
 Symbols: eta learning_rate.
 """
@@ -22,7 +23,7 @@ from ..losses import any_slope, slope, too_long
 from ..numerics import expansion
 from ..parameters import positive
 from ._expansion import ask_for_room, expansion_record
-from ._squares import SquaredErrors, SquaresRecord, find_slope
+from ._squares import SquaredErrors, SquaresRecord, find_slope, step_of
 
 
 @expansion_record
@@ -52,7 +53,8 @@ class KLMS(SquaredErrors):
 
 @step.register(KLMSRecord)
 def _(record, state, scratch, x, target, weight, scores):
-    g, length = scratch.common.slope, record.learning_rate * weight
+    g, own = scratch.common.slope, expansion.own_value(record.kernel, x, scratch.row) if weight > 1.0 else 0.0
+    length = step_of(record.learning_rate, weight, own)
     loss = slope(record.squares.loss, target, scores, g)
     find_slope(record.squares, target, scores, g)
     if too_long(g, length):

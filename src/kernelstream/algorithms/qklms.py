@@ -9,7 +9,7 @@ Remarks. The paper measures the distance of the rows, ||x - c||; here it is that
 same meaning for every width, every scale of the features and every kernel. They are one for the paper's Gaussian:
 epsilon = (2 - 2 exp(-gamma ||x - c||^2))^(1/2). Points further apart than epsilon are finitely many on a bounded
 domain, but may be very many: once the budget is full the nearest point is always near enough. budget=None is the
-paper's, quantization=0 KLMS but for rows that come again.
+paper's, quantization=0 KLMS but for rows that come again. Weights are as in KLMS.
 
 Symbols: eta learning_rate, epsilon quantization.
 """
@@ -27,7 +27,7 @@ from ..numerics.budgets import first_largest
 from ..numerics.compile import compiled
 from ..parameters import at_least, positive
 from ._expansion import Budgeted, ask_for_room, expansion_record
-from ._squares import SquaredErrors, SquaresRecord, find_slope
+from ._squares import SquaredErrors, SquaresRecord, find_slope, step_of
 
 
 @expansion_record
@@ -80,14 +80,15 @@ def nearest_point(kernel, f, row):
 @step.register(QKLMSRecord)
 def _(record, state, scratch, x, target, weight, scores):
     f, kernel, row = state.f, record.kernel, scratch.row
-    g, length = scratch.common.slope, record.learning_rate * weight
+    g, own = scratch.common.slope, expansion.own_value(kernel, x, row)
+    length = step_of(record.learning_rate, weight, own)
     loss = slope(record.squares.loss, target, scores, g)
     find_slope(record.squares, target, scores, g)
     if too_long(g, length):
         return np.nan
     state.t[()] += 1
     if length > 0.0 and any_slope(g):
-        n, own, nearest, apart = f.size[()], expansion.own_value(kernel, x, row), 0, np.inf
+        n, nearest, apart = f.size[()], 0, np.inf
         if n > 0:
             nearest = nearest_point(kernel, f, row)
             apart = own + expansion.own_value_of(kernel, f, nearest, row) - 2.0 * np.float64(row.values[nearest])

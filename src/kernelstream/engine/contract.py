@@ -255,7 +255,7 @@ class Algorithm(Parameters):
     def deviations(self, record: Any, state: Any, chunks: Iterator[Chunk]) -> np.ndarray:
         """(n, K): how far from the scores of some rows the targets are to be expected, as a standard deviation."""
         raise ValueError(
-            f"{self.name} does not say how sure it is of a single value. Auto, ridge and krls-t do: "
+            f"{self.name} does not say how sure it is of a single value. Auto, ridge, krls-sw, krls-fb and krls-t do: "
             'OnlineKernelRegressor("ridge").predict(X, return_std=True). Intervals have all: predict_interval(X).'
         )
 

@@ -134,6 +134,12 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
 
     def _task(self, classes: Any) -> Classification:
         """Begin with these classes."""
+        if (spec := self._spec(self.algorithm)).without_labels:
+            loss = f" with loss={spec.loss!r}" if hasattr(spec, "loss") else ""
+            raise ValueError(
+                f"{spec.name}{loss} learns from rows alone and would tell no class from another. For rows that are odd "
+                f"take OnlineKernelOutlier(algorithm); for classes {'another loss' if loss else 'another learner'}."
+            )
         task = classification(classes, grow=self.grow_classes)
         check_class_weight(self.class_weight, task.classes, grow=self.grow_classes)
         self._class_counts = np.zeros(len(task.classes), np.int64)  # rows of each class, where they count for weights

@@ -263,17 +263,17 @@ def weight_zero_learns_nothing(case: Case) -> None:
 
 
 def weight_scales_the_step(case: Case) -> None:
-    """From f = 0 one row of weight w leads to w times what weight 1 leads to; weight 1 is no weight."""
+    """From f = 0 one row of weight w below 1 leads to w times what weight 1 leads to; weight 1 is no weight."""
     X, y = stream(case.task)
     first = int(np.argmax(np.abs(y))) if case.task == REGRESSION else 0  # far from a flat part of the loss
     x, label = X[first : first + 1], y[first : first + 1]
-    once, thrice, plain = case.learner(), case.learner(), case.learner()
+    once, partly, plain = case.learner(), case.learner(), case.learner()
     once.learn(x, label, [1.0])
-    thrice.learn(x, label, 3)
+    partly.learn(x, label, 0.25)
     plain.learn(x, label)
     require(once.scores(X).any(), f"{case}: nothing was learned from a row.")
     require_same(case, "weight 1 and no weight", snapshot(once), snapshot(plain))
-    require_close(case, "scores after weight 3", thrice.scores(X), 3.0 * once.scores(X), ROUNDING["float64"])
+    require_close(case, "scores after weight 1/4", partly.scores(X), 0.25 * once.scores(X), ROUNDING["float64"])
 
 
 def merge_is_the_weighted_sum(case: Case) -> None:
