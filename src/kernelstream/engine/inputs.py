@@ -53,6 +53,14 @@ class Scaling:
         """The rows as a model is shown them: as `learn` would give each, had it come next."""
         return X
 
+    def learn_one(self, x: Reals) -> Matrix:
+        """`learn` for one dense row (d,)."""
+        return self.learn(x[None])[0]
+
+    def apply_one(self, x: Reals) -> Matrix:
+        """`apply` for one dense row (d,)."""
+        return self.apply(x[None])[0]
+
     def known(self, X: Matrix) -> Matrix:
         """Rows that were learned before, by all that was learned since."""
         return X
@@ -122,16 +130,24 @@ class FixedScaling(Scaling):
             return (as_csr(X.data, X.indices, X.indptr, width).toarray() - self.offset) * self.factor
         return as_csr(X.data * self.factor[X.indices], X.indices, X.indptr, width)
 
-    known = apply
+    known = learn = apply
+
+    def apply_one(self, x: Reals) -> Matrix:
+        return (x - self.offset) * self.factor if x.shape == self.offset.shape else self.apply(x[None])[0]
+
+    learn_one = apply_one
 
     def learn_targets(self, y: Reals) -> tuple[Reals, Reals, Reals]:
-        unit = 1.0 / self.factor[0] if self.factor[0] > 0.0 else 0.0
-        return (y - self.offset[0]) * self.factor[0], np.full(len(y), self.offset[0]), np.full(len(y), unit)
+        return (y - self.offset[0]) * self.factor[0], np.full(len(y), self.offset[0]), np.full(len(y), self._units[0])
 
     def undo(self, X: Reals) -> Reals:
         """Values as they were; a feature that was constant has its value."""
-        offset, factor = self.offset[: X.shape[1]], self.factor[: X.shape[1]]
-        return np.asarray(offset + np.divide(X, factor, out=np.zeros_like(X), where=factor != 0))
+        return np.asarray(self.offset[: X.shape[1]] + self._units[: X.shape[1]] * X)
+
+    @property
+    def _units(self) -> Reals:
+        """What a scaled 1 is; of a feature that was constant 0."""
+        return np.divide(1.0, self.factor, out=np.zeros_like(self.factor), where=self.factor != 0)
 
     def differences(self, other: Scaling) -> list[tuple[str, Any, Any]]:
         theirs = other.arrays()
@@ -176,6 +192,25 @@ class OnlineScaling(Scaling):
 
     def known(self, X: Matrix) -> Matrix:
         return self._scaled(X, -1)
+
+    def learn_one(self, x: Reals) -> Matrix:
+        if not self._knows(x):
+            return super().learn_one(x)
+        rows = x[None].astype(np.float64)
+        self._scale(rows, self.mean, self.squares, 1, rows[:0])
+        self.n_rows += 1
+        return rows[0]
+
+    def apply_one(self, x: Reals) -> Matrix:
+        if not (self._knows(x) and self.mean.flags.writeable and self.squares.flags.writeable):
+            return super().apply_one(x)
+        rows = x[None].astype(np.float64)
+        self._scale(rows, self.mean, self.squares, 0, rows[:0])
+        return rows[0]
+
+    def _knows(self, x: Reals) -> bool:
+        """Whether a row is no wider than those before, and these were dense."""
+        return self.centred and self.n_rows > 0 and x.shape == self.mean.shape
 
     def _scaled(self, X: Matrix, counts: int) -> Matrix:
         width = max(X.shape[1], len(self.mean))
@@ -246,8 +281,8 @@ class OnlineScaling(Scaling):
         return pairs
 
     def copy(self) -> Self:
-        copied = type(self)()
-        copied.merge(self)
+        copied = type(self).__new__(type(self))
+        vars(copied).update(vars(self), mean=self.mean.copy(), squares=self.squares.copy())
         return copied
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -317,7 +352,7 @@ class MetricScaling(Scaling):
             rows[:, :known] = shifted * self.map
         return rows
 
-    known = apply
+    known = learn = apply
 
     def learn_beside(self, X: Matrix, shown: Matrix) -> tuple[Matrix, Matrix]:
         return self.apply(X), self.apply(shown)
