@@ -19,6 +19,7 @@ from .scaling import (
     OnlineScaling,
     Scaling,
 )
+from .state import ModelFileError, compare_shapes, require_kinds, require_limits
 
 __all__ = [
     "FITTED",
@@ -38,27 +39,20 @@ __all__ = [
 ]
 
 
-def scaling_from(kind: str, arrays: dict[str, NDArray[Any]]) -> Scaling:
-    """The scaling whose `arrays` these are; ValueError when they cannot be."""
-    if kind == NONE:
-        return Scaling()
-    if kind in METRICS:
-        metric, d = MetricScaling(kind), len(arrays["offset"])
-        shapes = {"counts": (1,), "offset": (d,), "map": (d, d) if metric.full else (d,), "importances": (d,)}
-        if any(arrays[name].shape != shape or not np.isfinite(arrays[name]).all() for name, shape in shapes.items()):
-            raise ValueError("its metric is not one that can have been learned")
-        metric.n_rows = int(arrays["counts"][0])
-        metric.offset, metric.map, metric.importances = (arrays[name] for name in ("offset", "map", "importances"))
-        return metric
-    if kind != ONLINE:
-        return FixedScaling(kind, arrays["offset"], arrays["factor"])
-    scaling = OnlineScaling()
-    n_rows, centred = arrays["counts"].tolist()
-    mean, squares = arrays["mean"], arrays["squares"]
-    sound = mean.dtype == squares.dtype == np.float64 and mean.ndim == 1 and mean.shape == squares.shape
-    if not (sound and n_rows >= 0 and np.isfinite(mean).all() and np.isfinite(squares).all() and (squares >= 0).all()):
-        raise ValueError("its scaling is not one that can have been learned")
-    scaling.n_rows, scaling.centred, scaling.mean, scaling.squares = int(n_rows), bool(centred), mean, squares
+def scaling_from(kind: str, arrays: dict[str, NDArray[Any]], width: int | None = None) -> Scaling:
+    """The scaling whose `arrays` these are; ModelFileError for what none can have.
+
+    width: how many features the model has, where that is known; 0 before its first row
+    """
+    known = kind in (NONE, ONLINE, *METRICS)
+    scaling = named(kind) if known else FixedScaling(kind, np.zeros(0), np.zeros(0))
+    compare_shapes(arrays, scaling.outline)
+    require_kinds(arrays, scaling.template(arrays), "scaling")
+    require_limits(arrays, scaling.limits)
+    scaling.take(arrays)
+    if width is not None and not scaling.fits(width):
+        found = ", ".join(f"{name}{list(arrays[name].shape)}" for name in scaling.outline)
+        raise ModelFileError(f"The file's scaling has {found}; it scales {width} features.")
     return scaling
 
 
@@ -91,13 +85,15 @@ class Inputs(NamedTuple):
         return {f"{name}.{key}": array for name, part in parts for key, array in part.arrays().items()}
 
     @classmethod
-    def from_json(cls, kinds: dict[str, str], arrays: dict[str, NDArray[Any]]) -> "Inputs":
-        def one(name: str) -> Scaling:
+    def from_json(cls, kinds: dict[str, str], arrays: dict[str, NDArray[Any]], width: int | None = None) -> "Inputs":
+        """width: of the model, as `scaling_from` takes it."""
+
+        def one(name: str, width: int | None) -> Scaling:
             prefix = f"{name}."
             own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            return scaling_from(kinds[name], own)
+            return scaling_from(kinds[name], own, width)
 
-        return cls(one("features"), one("targets"))
+        return cls(one("features", width), one("targets", 1))
 
 
 def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
@@ -105,6 +101,7 @@ def as_inputs(scaling: "str | Scaling | Inputs", *, regression: bool) -> Inputs:
     the result.
     """
     if isinstance(scaling, Inputs):
+        scaling.targets.width(np.zeros((1, 1)))  # which refuses one of several columns
         return scaling.copy()
     if isinstance(scaling, str):
         if scaling in FITTED:

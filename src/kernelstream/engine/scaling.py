@@ -17,6 +17,7 @@ from ..numerics.relevance import learned_metric
 from ..numerics.rows import as_csr
 from .moments import Reals, joined, padded
 from .opening import LAST
+from .state import Limits, compare_shapes
 
 Matrix: TypeAlias = Any  # an ndarray or a csr_array; SciPy ships no types to say so
 
@@ -99,6 +100,21 @@ class Scaling:
         """What `scaling_from` needs besides the kind."""
         return {}
 
+    # What a file's arrays may be, as an algorithm says of its state's.
+    outline: ClassVar[dict[str, tuple[int | None, ...]]] = {}
+    limits: ClassVar[Limits] = {}
+
+    def template(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Arrays of the kinds and shapes that they must have. Requires: they have the shapes of the outline."""
+        return {}
+
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Be what these arrays say."""
+
+    def fits(self, width: int) -> bool:
+        """Whether a model of so many features can have it; 0 before its first row."""
+        return True
+
 
 class FixedScaling(Scaling):
     """The map x -> (x - offset) * factor of each feature. A feature that was constant has factor 0."""
@@ -155,6 +171,17 @@ class FixedScaling(Scaling):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"offset": self.offset, "factor": self.factor}
+
+    outline: ClassVar = {"offset": (None,)}
+
+    def template(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return dict.fromkeys(("offset", "factor"), np.zeros(len(arrays["offset"])))
+
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.offset, self.factor = arrays["offset"], arrays["factor"]
+
+    def fits(self, width: int) -> bool:
+        return width in (0, len(self.offset))
 
 
 class OnlineScaling(Scaling):
@@ -288,6 +315,20 @@ class OnlineScaling(Scaling):
         counts = np.array([self.n_rows, self.centred], np.int64)
         return {"counts": counts, "mean": self.mean, "squares": self.squares}
 
+    outline: ClassVar = {"mean": (None,)}
+    limits: ClassVar = {"squares": (0.0, np.inf)}
+
+    def template(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        width = np.zeros(len(arrays["mean"]))
+        return {"counts": np.zeros(2, np.int64), "mean": width, "squares": width}
+
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None:
+        n_rows, centred = arrays["counts"].tolist()
+        self.n_rows, self.centred, self.mean, self.squares = n_rows, bool(centred), arrays["mean"], arrays["squares"]
+
+    def fits(self, width: int) -> bool:
+        return len(self.mean) <= width
+
 
 class MetricScaling(Scaling):
     """x -> ((x - mean) / deviation) T of the first rows, T a metric that is learned from them (`relevance`): a number
@@ -374,6 +415,22 @@ class MetricScaling(Scaling):
     def arrays(self) -> dict[str, NDArray[Any]]:
         counts = np.array([self.n_rows], np.int64)
         return {"counts": counts, "offset": self.offset, "map": self.map, "importances": self.importances}
+
+    outline: ClassVar = {"offset": (None,)}
+    limits: ClassVar = {"counts": (0, LAST), "importances": (0.0, 1.0)}
+
+    def template(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        d = len(arrays["offset"])
+        compare_shapes(arrays, {"map": (d, d) if self.full else (d,)})  # before room is made for it
+        kinds = {"counts": np.zeros(1, np.int64), "map": np.zeros(arrays["map"].shape)}
+        return kinds | dict.fromkeys(("offset", "importances"), np.zeros(d))
+
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.n_rows = int(arrays["counts"][0])
+        self.offset, self.map, self.importances = (arrays[name] for name in ("offset", "map", "importances"))
+
+    def fits(self, width: int) -> bool:
+        return len(self.offset) <= width
 
 
 def _parts(X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int64], Reals]:
