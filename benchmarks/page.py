@@ -170,9 +170,10 @@ def _two_cores(results: Results) -> str:
 
 def _small_things(results: Results) -> str:
     rows = []
-    for r in results.records("calls"):
+    for r in [*results.records("calls"), *results.records("other_rows")]:
+        what = f" ({r['what']})" if "what" in r else ""
         for call in (call for call in ("partial_fit", "predict", "learn_one", "scores_one") if call in r["seconds"]):
-            rows.append([f"{r['learner']}: {call} on one row", with_range(microseconds(r, call), "us", 1)])
+            rows.append([f"{r['learner']}: {call} on one row{what}", with_range(microseconds(r, call), "us", 1)])
     for r in results.records("smallest"):
         cost = range_of([1e6 * s / r["rows"] for s in r["seconds"]["ours"]])
         rows.append([f"{r['learner']}: a row with the smallest model, {size(r)}", with_range(cost, "us", 3)])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelstream import Learner, Multiclass, OnlineKernelClassifier, make
+from kernelstream import Binary, Learner, Multiclass, OnlineKernelClassifier, make
+from kernelstream.engine.inputs import NONE, ONLINE, fitted
 from kernelstream.evaluate.experiments import Repetition, repeated
 from kernelstream.evaluate.tune import tune
 from kernelstream.kernels import Gaussian
@@ -157,6 +158,59 @@ def calls(plan: Plan) -> list[Record]:
     return records
 
 
+def other_rows(plan: Plan) -> list[Record]:
+    """`calls` of FOGD for one row that is stored otherwise, or scaled."""
+    data = real("cod-rna").first(min(20_000, plan.most_rows))
+    X, times = np.asarray(data.X, np.float64), min(1000, len(data.y))
+    names = [f"column {j}" for j in range(data.width)]
+    forms: dict[str, tuple[str, Any]] = {
+        "in columns": (NONE, np.asfortranarray(X)),
+        "whole numbers": (NONE, np.round(100 * X).astype(np.int64)),
+        "lists": (NONE, X.tolist()),
+        "dictionaries": (NONE, [dict(zip(names, x, strict=True)) for x in X.tolist()]),
+        'scaling="standard"': ("standard", X),
+        'scaling="online"': (ONLINE, X),
+        'dictionaries, scaling="online"': (ONLINE, [dict(zip(names, x, strict=True)) for x in X.tolist()]),
+    }
+    records = []
+    for what, (scaling, rows) in forms.items():
+        spec = make("fogd", kernel=Gaussian(gamma=1.0), n_components=100)
+        fitted_on = fitted(scaling, [X]) if scaling == "standard" else scaling
+        learner = Learner(spec, Binary([-1, 1]), scaling=fitted_on)
+        learner.learn(rows[:1000], data.y[:1000])
+
+        def learn_one(learner: Learner = learner, rows: Any = rows) -> None:
+            for t in range(times):
+                learner.learn_one(rows[t], data.y[t])
+
+        def scores_one(learner: Learner = learner, rows: Any = rows) -> None:
+            for t in range(times):
+                learner.scores_one(rows[t])
+
+        def whole(learner: Learner = learner, rows: Any = rows) -> None:
+            learner.learn(rows, data.y)
+
+        works: dict[str, Callable[[], None]] = {"learn_one": learn_one, "scores_one": scores_one, "all rows": whole}
+        if isinstance(rows, np.ndarray):
+            model = OnlineKernelClassifier(spec, scaling=fitted_on, random_state=0)
+            model.partial_fit(rows[:1000], data.y[:1000])
+
+            def fit(model: Any = model, rows: Any = rows) -> None:
+                for t in range(times):
+                    model.partial_fit(rows[t : t + 1], data.y[t : t + 1])
+
+            def predict(model: Any = model, rows: Any = rows) -> None:
+                for t in range(times):
+                    model.predict(rows[t : t + 1])
+
+            works |= {"partial_fit": fit, "predict": predict}
+        turns = in_turns(plan, {name: lambda work=work: work for name, work in works.items()})
+        counts = {name: len(data.y) if name == "all rows" else times for name in works}
+        facts = {"learner": "fogd", "what": what, "data": data.name, "d": data.width}
+        records.append({**facts, **turns.as_json(), "rows_of": counts})
+    return records
+
+
 def smallest(plan: Plan) -> list[Record]:
     """A row's cost with next to no model: what does not depend on its size."""
     data = real("cod-rna").first(min(20_000, plan.most_rows))
@@ -175,5 +229,6 @@ PARTS: dict[str, Callable[[Plan], list[Record]]] = {
     "processes": processes,
     "structured": structured,
     "calls": calls,
+    "other_rows": other_rows,
     "smallest": smallest,
 }

@@ -13,6 +13,8 @@ from .tables import short, times, with_range
 
 WITHIN = 2.0
 ONE_ROW = {"partial_fit": 12.0, "predict": 12.0, "learn_one": 5.0, "scores_one": 5.0}  # microseconds
+BEYOND = " beyond its share of a block"
+FOLLOWING = 10.0  # of `learn_one` and `scores_one` where scaling follows the rows
 NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 
 # Where the time goes of learners that are farther from their floor than wanted; shown only where they are.
@@ -185,13 +187,22 @@ def _calls(results: Results) -> list[Verdict]:
     found = []
     for call, most in ONE_ROW.items():
         beyond = call.endswith("_one")
-        target = f"{call} of one row at most {most:g} us" + (" beyond its share of a block" if beyond else "")
+        target = f"{call} of one row at most {most:g} us" + BEYOND * beyond
         records = [r for r in results.records("calls") if call in r["seconds"]]
         each = {r["learner"]: (microseconds(r, call), microseconds(r, "all rows").median * beyond) for r in records}
         shown = ", ".join(f"{name} {with_range(us, 'us', 1)}" for name, (us, _) in each.items())
         over = {name: us.median - share - most for name, (us, share) in each.items()}
         slow = tuple(f"{name}: {us:.1f} us above" for name, us in over.items() if us > 0)
         found.append(Verdict(target, shown or "not measured", not slow if each else None, slow))
+    for record in results.records("other_rows"):
+        for call in (call for call in ONE_ROW if call in record["seconds"]):
+            beyond = call.endswith("_one")
+            most = FOLLOWING if beyond and "online" in record["what"] else ONE_ROW[call]
+            target = f"{call} of one row ({record['what']}) at most {most:g} us" + BEYOND * beyond
+            us = microseconds(record, call)
+            over = us.median - microseconds(record, "all rows").median * beyond - most
+            slow = (f"{record['learner']}: {over:.1f} us above",) if over > 0 else ()
+            found.append(Verdict(target, f"{record['learner']} {with_range(us, 'us', 1)}", not slow, slow))
     return [
         *found,
         _each("predict_learn at most 1.1x partial_fit", results.records("calls"), ("predict_learn", "all rows"), 1.1),

@@ -135,27 +135,46 @@ def test_learning_goes_on_from_a_file_bit_for_bit(form, tmp_path):
     assert statistics(resumed.inputs.features) == statistics(through.inputs.features)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"mean": np.array([0.0])},
-        {"mean": np.full(4, np.nan)},
-        {"squares": np.full(4, -1.0)},
-        {"squares": np.zeros(4, np.float32)},
-        {"counts": np.array([-1, 1])},
-        {"counts": np.array([1])},
-    ],
-)
-def test_statistics_that_cannot_have_been_learned_are_refused(change, tmp_path):
-    model = learner()
-    model.learn(X, Y)
+def damages(array):
+    """What an array of a scaling cannot be, whichever it is."""
+    yield array.astype(str)
+    yield array.astype(np.float32)
+    yield array[:-1]
+    yield array[None]
+    yield np.append(array, array[-1:], axis=0)
+    yield np.full(array.shape, np.nan)
+    yield np.full(array.shape, np.inf)
+
+
+KINDS = {
+    "standard": lambda: Inputs(fit_scaling(ArraySource(X, Y), "standard"), FixedScaling("a", np.ones(1), np.ones(1))),
+    "minmax": lambda: fit_scaling(ArraySource(X, Y), "minmax"),
+    "online": lambda: "online",
+    "metric": lambda: "metric",
+    "full-metric": lambda: "full-metric",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_that_no_scaling_can_have_are_refused(kind, tmp_path):
+    model = Learner(SPEC, Regression(), scaling=KINDS[kind]())
+    model.learn(X, X[:, 0])
     model.save(tmp_path / "m.ks")
     header, arrays = files.read(tmp_path / "m.ks")
-    arrays.update({f"inputs.features.{name}": array for name, array in change.items()})
     header = {name: value for name, value in header.items() if name not in ("format", "version")}
+    changes = [{name: wrong} for name in arrays if name.startswith("inputs.") for wrong in damages(arrays[name])]
+    changes += [{f"inputs.{part}.strange": np.zeros(4)} for part in ("features", "targets")]
+    signed = [name for name in arrays if name.startswith("inputs.") and name.endswith(("counts", "squares"))]
+    changes += [{name: -1 - arrays[name]} for name in signed]
+    # A scaling that is sound, of another model.
+    own = [name for name in arrays if name.startswith("inputs.features.") and name.split(".")[2] != "counts"]
+    wider = {name: np.pad(arrays[name], (0, 1)) for name in own}
+    for change in [*changes, *([wider] if own else [])]:
+        files.write(tmp_path / "m.ks", header, arrays | change)
+        with pytest.raises(ModelFileError, match=r"m\.ks is (damaged|no model that can be loaded)"):
+            Learner.load(tmp_path / "m.ks")
     files.write(tmp_path / "m.ks", header, arrays)
-    with pytest.raises(ModelFileError, match=r"m\.ks is damaged"):
-        Learner.load(tmp_path / "m.ks")
+    assert np.array_equal(Learner.load(tmp_path / "m.ks").scores(X), model.scores(X))
 
 
 BAD = {

@@ -175,6 +175,29 @@ def test_labels_are_discovered_as_they_come_in_any_order():
     assert late.value == early.value == sk.cohen_kappa_score(["b", "c", "a", "longer"], ["b", "a", "c", "b"])
 
 
+def changed_counts(value):
+    """The same JSON value with one of its whole numbers below zero, for each of them."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            for other in changed_counts(value[key]):
+                copy = value.copy()
+                copy[key] = other
+                yield copy
+    elif type(value) is int and value > 0:
+        yield -value
+
+
+@pytest.mark.parametrize(("name", "task"), EVERY)
+def test_a_state_that_counts_below_zero_is_refused(name, task):
+    state = json.loads(json.dumps(made(name, task).update(*rows(name, task, n=11_000)).state()))
+    told = {key: value for key, value in state.items() if key not in ("classes", "labels", "bins", "positive")}
+    wrong = list(changed_counts(told))
+    assert wrong
+    for one in wrong:
+        with pytest.raises(ValueError, match=r"counts|kept|learned"):
+            METRICS[name]().restore(state | one)
+
+
 def test_words_may_come_as_objects_and_go_on_from_a_state():
     words = np.array(["b", "a", "b"], object)
     metric = Kappa().update(words, words[::-1])

@@ -5,9 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from kernelstream import FOGD, NOGD, OGD, RBP, Binary, Learner, Multiclass, OnlineKernelClassifier, Regression
+from kernelstream.engine.inputs import Inputs, Scaling, fitted
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.laws.examples import TASKS, stream
+from kernelstream.learner import learning
 
 GAUSSIAN = Gaussian(gamma=0.3)
 SPECS = [
@@ -19,13 +21,24 @@ SPECS = [
 ]
 
 
+SCALINGS = ["none", "online", "standard", "metric"]
+
+
+def inputs_of(scaling, task, X, y):
+    """What `scaling` stands for; fitted on the rows, and on a regression's targets, where it must be."""
+    if scaling != "standard":
+        return scaling
+    return Inputs(fitted(scaling, [X]), fitted(scaling, [y[:, None]]) if task == "regression" else Scaling())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("scaling", ["none", "online"])
+@pytest.mark.parametrize("scaling", SCALINGS)
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_rows_one_by_one_have_the_bits_of_a_block(spec, scaling, dtype):
     for task in spec.tasks:
         X, y = stream(task, n=400)
-        block, rows = (Learner(spec, TASKS[task](), dtype=dtype, scaling=scaling) for _ in range(2))
+        inputs = inputs_of(scaling, task, X, y)
+        block, rows = (Learner(spec, TASKS[task](), dtype=dtype, scaling=inputs) for _ in range(2))
         expected = block.learn(X, y)
         for t in range(len(y)):
             if t % 50 == 7:
@@ -79,17 +92,61 @@ def test_a_wrong_width_is_refused():
             learner.scores_one(np.zeros(width))
 
 
-def test_rows_of_any_kind_are_taken():
-    X, y = stream("binary")
-    learner, plain = (Learner(SPECS[0], Binary([-1, 1])) for _ in range(2))
-    learner.learn(X, y)
-    plain.learn(X, y)
-    read_only = X[0].copy()
-    read_only.setflags(write=False)
-    integers = np.arange(6)
-    for x in (X[0].tolist(), read_only, np.repeat(X[0], 2)[::2], X[0].astype(np.float32).astype(float), integers):
-        expected = plain.learn(np.asarray(x, float)[None], [1])[0]
-        assert np.array_equal(learner.learn_one(x, 1), expected)
+def read_only(X):
+    X = X.copy()
+    X.setflags(write=False)
+    return X
+
+
+# The same numbers, rows of them stored in other ways.
+FORMS = {
+    "lists": lambda X: X.tolist(),
+    "tuples": lambda X: [tuple(x) for x in X.tolist()],
+    "read-only": read_only,
+    "in columns": np.asfortranarray,
+    "every other": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "whole numbers": lambda X: np.round(100 * X).astype(int),
+    "bytes": lambda X: np.round(100 * X).astype(np.int8),
+    "truth": lambda X: X > 0,
+    "singles": lambda X: X.astype(np.float32),
+    "halves": lambda X: X.astype(np.float16),
+    "big-endian": lambda X: X.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_any_kind_take_the_short_way_with_the_bits_of_a_block(form, scaling, monkeypatch):
+    X, y = stream("regression", n=400)
+    rows = FORMS[form](X)
+    inputs = inputs_of(scaling, "regression", np.asarray(rows, float), y)
+    block, single = (Learner(SPECS[0], Regression(), scaling=inputs) for _ in range(2))
+    expected = block.learn(rows, y)
+    single.learn(rows[:300], y[:300])  # what is settled is settled by then
+    shown = block.scores(rows[:5])
+    for module, name in ((learning, "learn"), (Learner, "_score")):
+        monkeypatch.setattr(module, name, None)  # the long way is closed
+    for t in range(300, 400):
+        assert np.array_equal(single.learn_one(rows[t], y[t]), expected[t])
+    assert np.array_equal([single.scores_one(x) for x in rows[:5]], shown)
+    assert snapshot(single) == snapshot(block)
+
+
+def test_an_interrupt_behind_a_row_loses_nothing_that_is_noted_of_it(monkeypatch):
+    X, y = stream("regression")
+    whole, rows = (Learner(SPECS[0], Regression(), scaling="online") for _ in range(2))
+    whole.learn(X[:51], y[:51])
+    rows.learn(X[:50], y[:50])
+    calibration, learn_one = rows._calibration, rows._calibration.learn_one
+
+    def interrupted(*arguments):
+        monkeypatch.setattr(calibration, "learn_one", learn_one)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(calibration, "learn_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        rows.learn_one(X[50], y[50])
+    assert snapshot(rows) == snapshot(whole)
 
 
 def test_a_new_class_and_a_new_feature_are_taken_where_the_learner_grows():
@@ -112,10 +169,11 @@ def test_a_row_that_diverges_is_not_counted():
     assert learner.n_seen == seen < 50
 
 
-def test_an_estimator_takes_the_short_way_with_the_same_bits():
+@pytest.mark.parametrize("scaling", ["none", "online"])
+def test_an_estimator_takes_the_short_way_with_the_same_bits(scaling):
     X, y = stream("binary")
-    whole = OnlineKernelClassifier(SPECS[0], random_state=0).partial_fit(X, y)
-    single = OnlineKernelClassifier(SPECS[0], random_state=0)
+    whole = OnlineKernelClassifier(SPECS[0], random_state=0, scaling=scaling).partial_fit(X, y)
+    single = OnlineKernelClassifier(SPECS[0], random_state=0, scaling=scaling)
     for t in range(len(y)):
         single.partial_fit(X[t : t + 1], y[t : t + 1], classes=[-1, 1])
     assert snapshot(single.learner_) == snapshot(whole.learner_)

@@ -8,6 +8,7 @@ from typing import Any
 from ..numerics.calls import NO_ROW, SAME_ROW, reader
 from ..numerics.rows import LARGEST
 from .runner import Runner
+from .single import note_interrupted
 
 NEVER = -1
 
@@ -75,7 +76,8 @@ class Lane:
             if calibration:
                 calibration.learn_one(single.scores, target, weight, row)
         except BaseException:
-            single.note_interrupted(calibration, self._learned, row)
+            if calibration:
+                note_interrupted(calibration.learn_one, single, self._learned, row)
             raise
         if self._halt[()]:
             self._runner.make_ready()

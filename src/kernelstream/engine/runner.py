@@ -18,7 +18,7 @@ from . import cores
 from .ahead import Ahead
 from .contract import LONGEST_CHUNK, Algorithm, Chunk, Shape
 from .loop import BOTH, LATER, LEARN, LIFT, NEVER, AtOnce, Examples, Late, learn_rows, score_rows
-from .single import Single
+from .single import Single, note_interrupted
 from .state import on_lines
 
 
@@ -146,15 +146,17 @@ class Runner:
         self.make_ready()
 
     def learn_one(
-        self, x: Any, target: float, weight: float, calibration: Any = None
+        self, x: Any, target: float, weight: float, note: Callable[..., None], scale: Any = None
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """`learn` for one dense row: its scores (1, K) and loss (1,); None where x is not a plain row that fits. What
-        the calibration is to learn of it is noted with it.
+        """`learn` for one dense row, as `scale` gives it: its scores (1, K) and loss (1,); None where x is not a plain
+        row that fits.
+
+        note: of its scores, which it must copy, target, weight and number; told them again after an interrupt
         """
         if self._halt[()]:
             self.make_ready()
         single = self._single()
-        if not single.write(x):
+        if not single.write(x, scale):
             self._singles.append(single)
             return None
         single.require_safe()
@@ -162,10 +164,9 @@ class Runner:
         self._began = row = int(self.learned)
         try:
             self._note(single.learn())
-            if calibration:
-                calibration.learn_one(single.scores, target, weight, row)
+            note(single.scores, target, weight, row)
         except BaseException:
-            single.note_interrupted(calibration, self.learned, row)
+            note_interrupted(note, single, self.learned, row)
             raise
         found = single.scores.copy(), single.losses.copy()
         self._singles.append(single)
@@ -175,10 +176,10 @@ class Runner:
                 self._singles.append(Single(self))  # or the next row would wait for it
         return found
 
-    def score_one(self, x: Any) -> np.ndarray | None:
-        """f(x) of one dense row, (1, K); None where x is not a plain row that fits."""
+    def score_one(self, x: Any, scale: Any = None) -> np.ndarray | None:
+        """f(x) of one dense row, as `scale` gives it, (1, K); None where x is not a plain row that fits."""
         single = self._single()
-        fits = single.write(x)
+        fits = single.write(x, scale)
         row = single.score() if fits else -1
         scores = single.scores.copy() if fits else None
         self._singles.append(single)

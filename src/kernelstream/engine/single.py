@@ -55,17 +55,24 @@ class Single:
         if INTERPRETED:  # compiled, no interrupt comes into a step
             self.learn, self.step = functools.partial(_whole, self.learn), functools.partial(_whole, self.step)
 
-    def note_interrupted(self, calibration: Any, learned: Any, row: int) -> None:
-        """Where an interrupt came between learning a row and noting it: note it."""
-        with held():
-            if calibration and learned[()] > row:
-                calibration.learn_one(self.scores, float(self.targets[0]), float(self.weights[0]), row)
-
-    def write(self, x: Any) -> bool:
-        """Take a row; False when it is not a plain one that fits, and is for others to look at."""
-        if type(x) is not np.ndarray or x.shape != self.values.shape or x.dtype not in _REALS:
+    def write(self, x: Any, scale: Callable[[Any], Any] | None = None) -> bool:
+        """Take a row as `scale` gives it, if there is one; False when it is not plain numbers, or none that fit, and is
+        for others to look at.
+        """
+        if type(x) is list or type(x) is tuple:
+            x = np.asarray(x)
+        if type(x) is not np.ndarray or x.shape != self.values.shape:
             return False
-        return x.flags.c_contiguous and x.flags.writeable and _write(x, self.values, LARGEST)
+        if not (x.flags.carray and x.dtype in _REALS):  # compiled code knows one kind of array only
+            if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
+                return False
+            x = x.astype(np.float64)
+        if not _write(x, self.values, LARGEST):
+            return False
+        if scale is None:
+            return True
+        x = scale(x)
+        return type(x) is np.ndarray and x.shape == self.values.shape and _write(x, self.values, LARGEST)
 
     def require_safe(self) -> None:
         """ValueError for a row that is too large for one of the kernels."""
@@ -75,3 +82,10 @@ class Single:
                 for kernel in self._products:
                     kernel.require_values(self._block, self.values.dtype)
                 self._safe = square
+
+
+def note_interrupted(note: Callable[..., None], single: Single, learned: Any, row: int) -> None:
+    """Where an interrupt came between learning a row and noting it: note it, once more if it was noted."""
+    if learned[()] > row:
+        with held():
+            note(single.scores, float(single.targets[0]), float(single.weights[0]), row)

@@ -93,28 +93,36 @@ def compare_shapes(arrays: dict[str, np.ndarray], outline: dict[str, tuple[int |
             raise ModelFileError(f"The file's array {name} has shape {list(found)}; its header says [{needed}].")
 
 
-def restored(template: Any, arrays: dict[str, np.ndarray], limits: Callable[[Any], Limits] = lambda state: {}) -> Any:
-    """A state like `template` from a file's arrays; anything that could not have been written is refused.
-
-    What follows from others is still the template's. limits: what the leaves of such a state may hold.
-    """
-    expected = leaves(template)
+def require_kinds(arrays: dict[str, np.ndarray], expected: dict[str, np.ndarray], what: str = "model") -> None:
+    """Refuse arrays that are not of the kinds and shapes of those expected, or not finite."""
     if set(expected) != set(arrays):
-        raise ModelFileError(f"The file's arrays {sorted(arrays)} are not the model's {sorted(expected)}.")
+        raise ModelFileError(f"The file's arrays {sorted(arrays)} are not the {what}'s {sorted(expected)}.")
     for name, array in arrays.items():
         like = expected[name]
         if array.dtype != like.dtype or array.shape != like.shape:
             raise ModelFileError(
                 f"The file's array {name} is {array.dtype}{list(array.shape)}; "
-                f"the model needs {like.dtype}{list(like.shape)}."
+                f"the {what} needs {like.dtype}{list(like.shape)}."
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"The file's array {name} holds NaN or infinity.")
-    state = rebuilt(template, {**leaves(template, derived=True), **arrays})
-    said = limits(state)
+
+
+def require_limits(arrays: dict[str, np.ndarray], said: Limits) -> None:
+    """Refuse numbers beyond what is said of their arrays."""
     for name, array in arrays.items():
         low, high = said.get(name, COUNTS if array.dtype.kind == "i" else (-np.inf, np.inf))
         if array.size and not (low <= array.min() and array.max() <= high):
             found = array.max() if low <= array.min() else array.min()
             raise ModelFileError(f"The file's array {name} holds {found}; it must be between {low:g} and {high:g}.")
+
+
+def restored(template: Any, arrays: dict[str, np.ndarray], limits: Callable[[Any], Limits] = lambda state: {}) -> Any:
+    """A state like `template` from a file's arrays; anything that could not have been written is refused.
+
+    What follows from others is still the template's. limits: what the leaves of such a state may hold.
+    """
+    require_kinds(arrays, leaves(template))
+    state = rebuilt(template, {**leaves(template, derived=True), **arrays})
+    require_limits(arrays, limits(state))
     return state

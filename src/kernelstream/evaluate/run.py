@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from scipy.sparse import issparse
 
+from ..engine.state import ModelFileError
 from ..learner import Learner
 from ..metrics import LABELS, Metrics, judges
 from ..numerics.rows import cut
@@ -587,7 +588,11 @@ class Run:
         self.trace.compiling_seconds = state["compiling_seconds"]
         for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
             for metric in metrics:
-                metric.restore(saved[metric.name])
+                try:
+                    metric.restore(saved[metric.name])
+                except (ValueError, TypeError, KeyError) as error:
+                    what = f"the run that was kept has a {metric.name} that no run can have left"
+                    raise ModelFileError(f"{what} ({error}); begin anew.") from None
         self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
         self.trace.parameters = self.model.parameters

@@ -65,7 +65,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
         dtype=header["dtype"],
         grow_features=header["grow_features"],
         grow_classes=header["grow_classes"],
-        scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs")),
+        scaling=Inputs.from_json(header["scaling"], files.part(arrays, "inputs"), header["width"]),
         threads=header["threads"],
         columns=Columns.of_file(header),
         waiting=(header.get("waiting") or {"most": MOST})["most"],

@@ -1,4 +1,4 @@
-"""One row at a time: the short ways for rows that reach the model as they come, and rows that wait for their label."""
+"""One row at a time: the short ways for rows of numbers, and rows that wait for their label."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -23,43 +23,44 @@ def as_rows(x: Any) -> Any:
     return [x] if isinstance(x, Mapping) else np.asarray(x)[None]
 
 
-def _is_plain(learner: "Learner") -> bool:
-    """Whether rows reach the model as they come."""
-    return not (learner.inputs.features.changes or learner.inputs.targets.changes)
-
-
 def score_row(learner: "Learner", x: Any) -> np.ndarray | None:
-    """The short way for a plain row, (1, K); None where the long one must look at it."""
+    """The short way for a row of numbers, (1, K); None where the long one must look at it."""
     learner._catch_up()
     with learner._turns.reading:
-        if learner._runner is None or not _is_plain(learner):
+        if learner._runner is None:
             return None
         if type(x) is dict and learner.columns is not None:
             x = learner.columns.known(x)
-        return learner._runner.score_one(x)
+        features, targets = learner.inputs
+        scores = learner._runner.score_one(x, features.apply_one if features.changes else None)
+        return targets.undo(scores) if scores is not None and targets.changes else scores
 
 
 def learn_row(learner: "Learner", x: Any, y: Any, weight: float) -> np.ndarray | None:
-    """The short way for a plain row, (1, K); None where the long one must look at it."""
+    """The short way for a row of numbers, (1, K); None where the long one must look at it."""
     a, b, c, d = learner._turns.all
     with learner._turns.learning, a, b, c, d:
         runner, target = learner._runner, learner.task.encode_one(y)
-        if runner is None or target is None or learner._opening is not None or not _is_plain(learner):
+        if runner is None or target is None or learner._opening is not None:
             return None
         columns = learner.columns if type(x) is dict else None
         row = x if columns is None else columns.complete(x)
         if columns is None or columns.missing != MEAN:
-            return _learn_plain(learner, runner, row, target, weight)
+            return _learn_numbers(learner, runner, row, target, weight)
         with held():
-            scores = _learn_plain(learner, runner, row, target, weight)
+            scores = _learn_numbers(learner, runner, row, target, weight)
             if scores is not None and row is not None:
                 columns.note(row)
         return scores
 
 
-def _learn_plain(learner: "Learner", runner: Runner, row: Any, target: float, weight: float) -> np.ndarray | None:
+def _learn_numbers(learner: "Learner", runner: Runner, row: Any, target: float, weight: float) -> np.ndarray | None:
+    features, targets = learner.inputs
     try:
-        found = runner.learn_one(row, target, weight, learner._calibration)
+        if features.follows or targets.changes:
+            return _learn_scaled(learner, runner, row, target, weight)
+        note = learner._calibration.learn_one if learner._calibration else _note_nothing
+        found = runner.learn_one(row, target, weight, note, features.learn_one if features.changes else None)
     except FloatingPointError:
         learner.losses = np.zeros(0)
         raise
@@ -69,12 +70,37 @@ def _learn_plain(learner: "Learner", runner: Runner, row: Any, target: float, we
     return scores
 
 
+def _learn_scaled(learner: "Learner", runner: Runner, row: Any, target: float, weight: float) -> np.ndarray | None:
+    inputs, calibration, given, offset, unit = learner.inputs, learner._calibration, target, None, None
+    if inputs.follows:
+        inputs = inputs.copy()
+    features, targets = inputs
+    if targets.changes:
+        (given,), offset, unit = targets.learn_targets(np.array([target]))
+
+    def note(scores: np.ndarray, _: float, weight: float, row: int) -> None:
+        if calibration:
+            calibration.learn_one(scores if unit is None else offset + unit * scores, target, weight, row)
+        learner.inputs = inputs
+
+    found = runner.learn_one(row, given, weight, note, features.learn_one if features.changes else None)
+    if found is None:
+        return None
+    scores, learner.losses = found
+    return scores if unit is None else np.asarray(offset + unit * scores)
+
+
+def _note_nothing(*_: Any) -> None:
+    pass
+
+
 def lane_of(learner: "Learner") -> Lane | None:
     """The shortest way for dictionaries of known numbers; None while there is none."""
     columns, runner = learner.columns, learner._runner
     if columns is None or runner is None or columns.plain != learner.width or columns.missing == MEAN:
         return None
-    if learner._opening is not None or not _is_plain(learner):
+    as_they_come = not (learner.inputs.features.changes or learner.inputs.targets.changes)
+    if learner._opening is not None or not as_they_come:
         return None
     return Lane(learner, columns.numbers)
 

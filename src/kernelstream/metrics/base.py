@@ -81,11 +81,19 @@ class Metric:
         if state["name"] != self.name:
             raise ValueError(f"a state of {state['name']} is not one of {self.name}; restore it with its own metric.")
         self.classes = None if state["classes"] is None else np.array(state["classes"])
-        self.n, self.total = int(state["n"]), float.fromhex(state["total"])
+        (self.n,), self.total = counted([state["n"]]).tolist(), float.fromhex(state["total"])
         return self
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.value:.6g} of {self.n} rows>"
+
+
+def counted(numbers: Any, *shape: int) -> np.ndarray:
+    """Numbers of a state that count something, in this shape if one is given; ValueError for others."""
+    found = np.array(numbers)
+    if found.size and (found.dtype.kind != "i" or found.min() < 0):
+        raise ValueError(f"a state counts {numbers!r:.60}; counts are whole numbers from 0 on")
+    return found.astype(np.int64).reshape(*shape) if shape else found.astype(np.int64)
 
 
 def check_kinds(name: str, y_true: np.ndarray, shown: np.ndarray) -> None:

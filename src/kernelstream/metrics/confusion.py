@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .base import CLASSIFICATION, Metric, check_kinds
+from .base import CLASSIFICATION, Metric, check_kinds, counted
 
 
 class _Confusion(Metric):
@@ -60,7 +60,7 @@ class _Confusion(Metric):
 
     def restore(self, state: dict[str, Any]) -> Self:
         self._labels = None if state["labels"] is None else np.array(state["labels"])
-        self._counts = np.array(state["counts"], np.int64).reshape(3, -1)
+        self._counts = counted(state["counts"], 3, 0 if self._labels is None else len(self._labels))
         return super().restore(state)
 
 

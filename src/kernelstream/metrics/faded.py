@@ -51,6 +51,10 @@ class _Faded(Metric):
     def restore(self, state: dict[str, Any]) -> Self:
         super().restore(state)
         self.alpha, self.weight = float(state["alpha"]), float.fromhex(state["weight"])
+        if not (0.0 < self.alpha <= 1.0 and 0.0 <= self.weight <= self.n):
+            raise ValueError(
+                f"a state of {self.name} has alpha {self.alpha} and the weight {self.weight} of {self.n} rows"
+            )
         return self
 
 

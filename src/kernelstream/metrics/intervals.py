@@ -12,7 +12,7 @@ import numpy as np
 from ..numerics.conformal import LEVELS, take_residuals
 from ..numerics.intervals import Intervals, intervals_from, place_of_level
 from ..tasks import REGRESSION
-from .base import Metric
+from .base import Metric, counted
 
 LEVEL = 0.9
 
@@ -63,7 +63,8 @@ class IntervalMetric(Metric):
     def restore(self, state: dict[str, Any]) -> Self:
         super().restore(state)
         arrays = {name: np.array(values, kind) for name, (kind, values) in state["intervals"].items()}
-        self.level, self._counted, self._intervals = state["level"], int(state["counted"]), intervals_from(arrays)
+        self.level, self._intervals = LEVELS[place_of_level(state["level"])], intervals_from(arrays)
+        (self._counted,) = counted([state["counted"]]).tolist()
         return self
 
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..tasks import BINARY
-from .base import SCORES, Metric, places_of_classes
+from .base import SCORES, Metric, counted, places_of_classes
 
 # Rows that are kept as they are; more are counted in bins.
 _EXACT = 10_000
@@ -116,11 +116,13 @@ class AUC(Metric):
         return super().state() | {"window": self.window} | rows | binned
 
     def restore(self, state: dict[str, Any]) -> Self:
-        self.window = None if state["window"] is None else int(state["window"])
+        (self.window,) = (None,) if state["window"] is None else counted([state["window"]]).tolist()
         self._positive = np.array(state["positive"], bool)
         self._scores = np.array([float.fromhex(s) for s in state["scores"]])
         self._bins = np.array(state["bins"], np.int64)
-        self._counts = np.array(state["counts"], np.int64).reshape(2, -1)
+        self._counts = counted(state["counts"], 2, len(self._bins))
+        if len(self._positive) != len(self._scores) or np.isnan(self._scores).any():
+            raise ValueError(f"a state of {self.name} has scores that it cannot have kept")
         return super().restore(state)
 
 
