@@ -67,11 +67,11 @@ class TableSource(FileSource):
         labelled = (self._with_labels(table, encoder.layout) for table in tables)
         for table in _in_blocks(labelled, self.block_rows):
             X = encoder.encode(table)
-            for about, sentence in encoder.told().items():
-                self._tell(about, sentence)
+            for about, notice in encoder.told().items():
+                self._tell(about, *notice)
             label = encoder.layout.label
             yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
-        if self._n_unlabelled > 0 and self._n_labelled == 0:
+        if self._n_unlabelled > 0 and self._n_labelled == 0 and not encoder.goes_on:
             names, at = encoder.layout.names, encoder.layout.used[0]
             name, other = names[encoder.layout.label or 0], at if names[at] == f"#{at + 1}" else names[at]
             what = f"none of {rows(self._n_unlabelled)} has a label, which is {name!r}; name another column"
@@ -92,9 +92,9 @@ class TableSource(FileSource):
             return table
         self._n_unlabelled += n
         self.skipped += n
-        has, was = ("has", "was") if self._n_unlabelled == 1 else ("have", "were")
-        what = f"{rows(self._n_unlabelled)} {has} no {layout.names[layout.label]!r} and {was} left out"
-        self._tell("unlabelled", what)
+        name = layout.names[layout.label]
+        one, many = f"row has no {name!r} and was left out", f"rows have no {name!r} and were left out"
+        self._tell("unlabelled", many, one, self._n_unlabelled)
         return table.filter(column_of(~missing))
 
     def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
