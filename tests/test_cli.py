@@ -429,6 +429,49 @@ print([name for name in {UNUSED} if name in sys.modules], file=sys.stderr)
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("end", ["csv", "libsvm", "jsonl", "arff", "parquet", "arrow"])
+def test_tables_and_models_are_read_without_pandas_and_matplotlib(end, tmp_path):
+    rows = [
+        f"2026-01-{1 + i % 28:02d},{'red' if i % 3 else 'blue'},{i % 7 or ''},{'yes' if i % 2 else 'no'}"
+        for i in range(60)
+    ]
+    (tmp_path / "rows.csv").write_text("\n".join(["when,word,a,label", *rows, ""]))
+    learned = f"again.{end}"
+    commands = [
+        ["run", "rows.csv", "--algorithm", "fogd", "--set", "n_components=10"],
+        ["convert", "rows.csv", learned],
+        ["run", learned, "--algorithm", "fogd", "--set", "n_components=10", "--save", "model.ks"],
+        ["predict", "model.ks", learned],
+        ["inspect", "model.ks"],
+    ]
+    code = f"""
+import sys
+from kernelstream.cli import app_for
+for command in {commands}:
+    app_for(command)(command, standalone_mode=False)
+    print(command, [name for name in ("pandas", "matplotlib") if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True, cwd=tmp_path
+    )
+    assert [line for line in done.stderr.splitlines() if line.startswith("[")] == [
+        f"{command} []" for command in commands
+    ]
+
+
+def test_the_version_is_said_without_numpy():
+    code = """
+import sys
+from kernelstream.cli import app_for
+try:
+    app_for(["--version"])(["--version"])
+except SystemExit:
+    print([name for name in ("numpy", "numba", "scipy") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_runs_in_several_processes_end_without_a_word_of_theirs():
     done = process("run", "digits", "--runs", "2", "--jobs", "2")
     assert done.returncode == 0

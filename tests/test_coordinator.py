@@ -3,6 +3,7 @@
 The coordinator and the workers are the real ones; the cluster is in this process (`distributed.simulated`).
 """
 
+import copy
 import random
 
 import numpy as np
@@ -19,7 +20,8 @@ from kernelstream.distributed.simulated import Costs, SimulatedCrew
 from kernelstream.distributed.worker import Task, Unready, Worker
 from kernelstream.kernels import Gaussian
 from kernelstream.metrics import default_metrics
-from kernelstream.sources import ArraySource
+from kernelstream.sources import ArraySource, open_source
+from kernelstream.sources.pieces import looked_at
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6000, 4))
@@ -202,6 +204,39 @@ def test_several_workers_err_hardly_more_than_one(name, data_directory):
         errors.append(result.trace.last.metrics["mistake_rate"])
         assert result.model.n_seen == len(y)
     assert max(errors) <= 1.05 * errors[0]
+
+
+def test_rows_that_workers_left_out_are_said_and_counted_once_whoever_is_lost(tmp_path):
+    rows = [f"{a:.3f},{b:.3f},{y:g}" for (a, b), y in zip(X[:, :2], Y, strict=True)]
+    rows[2500::10] = ["oops,1,1"] * len(rows[2500::10])
+    rows[2501::10] = ["0,1,"] * len(rows[2501::10])
+    rows[2502::10] = [",1,0"] * len(rows[2502::10])
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b,y", *rows, ""]))
+    source = open_source(tmp_path / "rows.csv", on_error="skip")
+    head = looked_at(source)[0]
+    pieces = [copy.copy(head) for _ in range(3)]
+    ends = np.linspace(0, head.n_bytes, 4).astype(int).tolist()
+    for piece, start, stop in zip(pieces, ends[:-1], ends[1:], strict=True):
+        piece.span, piece.header, piece.label = (start, stop), start == 0, 2
+    draw = random.Random(0)
+    learner = fogd(grow_features=True)
+    metrics = default_metrics("binary")
+    crew = SimulatedCrew(2, Costs(row=1e-6), lose=lambda worker, method: draw.random() < 0.1)
+    result = Coordinator(crew, learner, pieces, metrics, Plan(100), source=source, head=head).run()
+    assert result.skipped == 700 and result.trace.last.rows == len(Y) - 700
+    left_out, unlabelled, missing = sorted(result.notices, key=lambda notice: notice[:3])
+    assert left_out.startswith("350 rows could not be read") and "behind byte" in left_out
+    assert unlabelled.startswith("350 rows have no 'y'") and missing.startswith("350 values are missing")
+
+
+def test_who_learns_alone_takes_up_what_the_one_before_had_begun():
+    some = slice(0, 1800)
+    slow = {"speeds": [0.1, 1.0], "costs": Costs(row=1e-5, bandwidth=1e9)}  # the second is back first
+    learner = Learner("rbp", Binary([0.0, 1.0]), threads=1)
+    pieces = pieces_of(X[some], Y[some], n=4)
+    result, _ = trained(learner, X[some], Y[some], 2, Plan(), pieces=pieces, **slow)
+    assert result.model.n_seen == 1800
+    assert min(worker.rows for worker in result.workers) > 0
 
 
 def test_who_says_how_often_is_not_made_to_wait_for_one():

@@ -7,7 +7,8 @@ from matplotlib.image import imread
 from kernelstream import Binary, Learner, Multiclass, Regression
 from kernelstream.algorithms import FOGD, OGD, POLK, RRF
 from kernelstream.report import inspection
-from kernelstream.report.inspection import describe, write_inspection
+from kernelstream.report.description import describe
+from kernelstream.report.inspection import write_inspection
 from kernelstream.report.plots import LIGHT
 from kernelstream.sources import ArraySource, fit_scaling
 

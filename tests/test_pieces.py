@@ -86,7 +86,7 @@ def test_a_compressed_file_is_one_piece(rows, tmp_path, monkeypatch):
     assert len(pieces) == 1
     np.testing.assert_array_equal(joined(found)[0], rows.X)
     (notice,) = cutting.too_few(pieces, 2)
-    assert "1 of 2 workers have rows to read" in notice
+    assert "in 1 piece, so that no more of the 2 workers learn at a time" in notice
     assert cutting.too_few(pieces, 1) == ()
 
 

@@ -153,6 +153,33 @@ def test_what_cannot_be_merged_is_refused_before_anything_is_learned(local, file
         train(f"{files}/part-*.parquet", ridge(), workers=9)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"every": 1.5}, "every=1.5 must be a whole number"),
+        ({"every": 0}, "every=0 must be"),
+        ({"workers": 0}, "workers=0 must be"),
+        ({"workers": -1}, "workers=-1 must be"),
+        ({"workers": 1.5}, "workers=1.5 must be"),
+        ({"apart": -1.0}, "apart=-1.0 must be above 0"),
+        ({"learner": "nope"}, "'nope' is not known"),
+        ({"source": "nowhere.csv"}, "no file 'nowhere.csv'"),
+        ({"source": 3}, "source is int"),
+        ({"address": "127.0.0.1:1"}, "Ray at '127.0.0.1:1' cannot be reached"),
+    ],
+)
+def test_what_cannot_be_is_said_before_ray_starts(wrong, said, monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda *address, **options: pytest.fail("Ray was started"))
+    asked = {"source": (X, Y), "learner": ridge()} | wrong
+    with pytest.raises((ValueError, FileNotFoundError), match=re.escape(said)):
+        train(**asked)
+
+
+def test_arrays_are_learned(local):
+    assert_is_the_model_of_all(train((X, Y), ridge(), workers=2, every=2000).model)
+
+
 def test_what_was_kept_is_gone_on_from(local, files, tmp_path):
     class Enough(Exception):
         pass
@@ -217,6 +244,20 @@ def test_a_command_that_is_killed_is_resumed(files, tmp_path):
 def test_options_that_need_all_rows_in_one_place_are_refused(wrong, files):
     done = subprocess.run(command("run", files, "--workers", 2, *wrong), capture_output=True, text=True)
     assert done.returncode == 2 and "in one place" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_comparison_without_repetitions_says_that_a_cluster_has_nothing_to_do(files):
+    asked = command("compare", files, "--algorithms", "rbp,fogd", "--ray", "127.0.0.1:1")
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert done.returncode == 2 and "--runs N" in done.stderr
+
+
+def test_a_page_of_several_workers_has_what_looks_at_no_row_and_a_table_nothing_unmeasured(files, tmp_path):
+    page = tmp_path / "page.html"
+    asked = command("run", files, "--workers", "2", "--algorithm", "fogd", "--report", page)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "majority so far" in page.read_text()
+    assert "compiling" not in done.stdout and "reading" not in done.stdout
 
 
 def test_a_node_that_is_lost_takes_no_row_with_it(files):

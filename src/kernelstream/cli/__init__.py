@@ -39,7 +39,7 @@ def app_for(arguments: list[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     made.callback()(_options)
-    for name in [asked] if asked in _FILES else _FILES:
+    for name in [asked] if asked in _FILES else [] if asked == "--version" else _FILES:
         command = getattr(import_module(f".{_FILES[name]}", __name__), name)
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from ..engine import disk
+from ..extras import require
 from ..learner import Learner
 from . import options as o
 from .looking import say
@@ -34,13 +35,14 @@ def inspect(
 ) -> None:
     """Show what is in a saved model, and draw it."""
     with o.errors_in_one_line():
-        from ..report.cards import card as written_card
-        from ..report.inspection import describe, write_inspection
+        from ..report.description import describe
         from ..report.tables import facts_table
 
         shape = None if image_shape is None else _shape(image_shape)
         if shape is not None and output is None:
             raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
+        if output is not None:
+            require("matplotlib")
         check_places({"MODEL": model}, {"--card": card})
         learner, header = Learner.load_with_header(model)
         names = header.get("feature_names")
@@ -50,9 +52,13 @@ def inspect(
         else:
             Console().print(facts_table(str(model), facts))
         if card is not None:
+            from ..report.cards import card as written_card
+
             disk.write_text(card, written_card(model.name, learner, header))
             say(Console(stderr=True), f"wrote {card}")
         if output is not None:
+            from ..report.inspection import write_inspection
+
             written = write_inspection(output, learner, image_shape=shape, names=names)
             say(Console(stderr=True), *(f"wrote {path}" for path in written))
             if not written:

@@ -174,9 +174,10 @@ class Job:
                 checkpoints=None if kept is None else Checkpoints(kept.path, kept.resume, kept.asked),
                 on_round=learned,
             )
-        if self.crew is not None:
-            self.file = self.crew.source
-        return self._outcome(self._line.traces)
+            if self.crew is not None:
+                self.file = self.crew.source
+            beside = [prequential(one, self.file, metrics=by) for one, by in self._naive(in_order=False)]
+        return self._outcome(self._line.traces, naive=beside)
 
     def train_and_test(self, test: str, passes: int) -> Outcome:
         """Learn from one source and be judged by another."""
@@ -285,8 +286,8 @@ class Job:
             interrupted=self._interrupts.seen,
             found=self._found,
             looking_ahead_seconds=self._looking_ahead_seconds,
-            skipped=self.file.skipped,
-            notices=self.file.notices + (() if self.crew is None else self.crew.notices),
+            skipped=self.file.skipped if self.crew is None else self.crew.skipped,
+            notices=self.file.notices if self.crew is None else self.crew.notices,
             insides={
                 model.name: inside(model.learner, self.file.feature_names)
                 for model in self.models

@@ -145,6 +145,14 @@ class CompareRequest(Request):
         ),
     ] = None
 
+    def check(self) -> None:
+        super().check()
+        if self.ray is not None and not self.repeated:
+            raise ValueError(
+                f"--ray {self.ray} is for repetitions, and without --runs all learn side by side in one pass; say how "
+                "many, --runs N, or leave it out."
+            )
+
     def specs(self, task: str) -> dict[str, Algorithm | None]:
         names = self._names(task)
         shares = _shared([name for name in names if "." not in name], self.settings or ())

@@ -18,6 +18,8 @@ from ..evaluate.settings import flat
 from ..learner import Learner
 from ..metrics import Metric
 from ..sources import Source
+from ..sources.base import Notice, summed
+from ..sources.pieces import told_first, too_few
 from ..tasks import Classification
 from .crew import Answer, Crew, Lost
 from .ledger import Ledger, Work
@@ -107,6 +109,7 @@ class Result:
     workers: list[WorkerRecord] = field(default_factory=list)
     synchronisations: list[Synchronisation] = field(default_factory=list)
     notices: tuple[str, ...] = ()  # what one should know, a sentence each
+    skipped: int = 0  # rows that were left out: they could not be read, or have no label
 
     @property
     def bytes(self) -> int:
@@ -152,6 +155,9 @@ class Coordinator:
         self._seconds = 0.0  # of an earlier life
         self._strangers: list[Any] = []
         self._moved = 0.0
+        # By piece: rows that were left out, and what there is to tell of it. A pass that is repeated counts anew.
+        self._told: dict[int, tuple[int, dict[str, Notice]]] = {}
+        self._first, self._alone = told_first(head), 0
 
     def run(self) -> Result:
         """Learn all rows of all pieces."""
@@ -161,6 +167,7 @@ class Coordinator:
             self._round(reference)
             workers = [w for w in range(self.crew.size) if self.ledger.ahead(w) > 0]
             if not workers and self.ledger.over:
+                self._tell()
                 return self.result
             reference = self._synchronise(workers, reference)
 
@@ -194,7 +201,8 @@ class Coordinator:
                     if not self.ledger.over:
                         self._ask(worker, "adopt", self._version, self._task, reference)
                 elif left > 0 and not stop and not (alone and self._others_learn(worker)):
-                    work = self.ledger.take(worker, self._waiting)
+                    absent = set(range(self.crew.size)) - {worker} if alone else self._waiting
+                    work = self.ledger.take(worker, absent)
                     if work is not None:
                         speed = self.result.workers[worker].rows_per_second
                         asked = Asked(work, self.plan.step(left, most, workers, speed))
@@ -208,7 +216,7 @@ class Coordinator:
             if method == "learn":
                 left += asked.rows - (0 if isinstance(learned, Lost) else learned.rows)
                 if not isinstance(learned, Lost):
-                    stop = self._take(answer.worker, asked.work, learned, settling) or stop
+                    stop = self._take(answer.worker, asked.work, learned, settling=settling, alone=alone) or stop
 
     def _others_learn(self, worker: int) -> bool:
         """Whether somebody else is at it already."""
@@ -218,12 +226,14 @@ class Coordinator:
     def _busy_with(self, method: str) -> list[int]:
         return [worker for worker, (asked, _) in self._busy.items() if asked == method]
 
-    def _take(self, worker: int, work: Work, learned: Learned, settling: bool) -> bool:
+    def _take(self, worker: int, work: Work, learned: Learned, *, settling: bool, alone: bool) -> bool:
         """Note what a worker has learned; whether the round ends with it."""
         self.ledger.note(worker, work, learned.rows, ended=learned.ended)
         record = self.result.workers[worker]
         record.rows, record.seconds = record.rows + learned.rows, record.seconds + learned.seconds
         record.place = learned.place
+        self._alone += learned.rows if alone else 0
+        self._told[work.piece] = learned.skipped, learned.told
         self._strangers += [label for label in learned.strangers if label not in self._strangers]
         self._moved = max(self._moved, learned.moved)
         far = self.plan.apart is not None and learned.moved > self.plan.apart
@@ -342,6 +352,18 @@ class Coordinator:
         trace.last = Checkpoint(self.ledger.rows, found, now, self.seconds, 0.0, model.size, model.n_bytes)
         trace.checkpoints.append(trace.last)
         trace.parameters = flat(model.spec)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Note what a reader should know of what was read, and of who read it."""
+        told = [self._told[piece] for piece in sorted(self._told)]
+        said = [str(notice) for notice in summed([self._first, *(notices for _, notices in told)]).values()]
+        idle = sum(record.rows == 0 for record in self.result.workers)
+        if idle and self._alone:
+            what = "the first ones, which a model makes most of its mistakes on (every=N lets all learn from then on)"
+            said.append(f"one worker learned {self._alone:,} rows alone, {what}")
+        self.result.skipped = sum(skipped for skipped, _ in told)
+        self.result.notices = (*said, *too_few(self.pieces, self.crew.size))
 
     def state(self) -> dict[str, Any]:
         """Where it stands, as a JSON value: with the model, all that is needed to go on."""
@@ -351,6 +373,7 @@ class Coordinator:
             "seconds": self.seconds,
             "checkpoints": [one.to_json() for one in self.result.trace.checkpoints],
             "synchronisations": [list(one) for one in self.result.synchronisations],
+            "told": {str(piece): told for piece, told in self._told.items()},
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -362,6 +385,8 @@ class Coordinator:
         trace = self.result.trace
         trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         trace.last = trace.checkpoints[-1]
+        for piece, (skipped, told) in state["told"].items():
+            self._told[int(piece)] = skipped, {about: Notice(*notice) for about, notice in told.items()}
         self.result.synchronisations[:] = [Synchronisation(*one) for one in state["synchronisations"]]
 
 

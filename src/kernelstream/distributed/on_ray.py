@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import socket
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +26,7 @@ with needing("ray"):
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 _GONE = (RayActorError, ObjectLostError, NodeDiedError, WorkerCrashedError, Unready)
 _MODELS = ("give", "merged")  # methods that give one
+_PATIENCE = 5.0  # seconds until a host answers
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -34,6 +36,7 @@ def cluster(address: str | None, workers: int | None) -> Iterator[int]:
     if ray.is_initialized():
         yield _size(workers)
         return
+    _require_somebody(address)
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False, "configure_logging": False}
@@ -60,6 +63,17 @@ def everywhere(address: str) -> Iterator[None]:
         register_ray()
         with joblib.parallel_config(backend="ray", n_jobs=cores):
             yield
+
+
+def _require_somebody(address: str | None) -> None:
+    """Refuse an address where nobody listens: Ray itself tries for a minute and more."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"Ray at {address!r} cannot be reached ({error}); start it: ray start --head.") from None
 
 
 def _size(workers: int | None) -> int:

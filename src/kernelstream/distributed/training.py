@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..engine import Algorithm
 from ..evaluate.building import learner_for
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
-from ..sources import ChainedSource, Peekable, Source, open_source
-from ..sources.pieces import cut, knowing, looked_at, place_of, too_few, words_of
+from ..sources import ArraySource, ChainedSource, Peekable, Source, open_source
+from ..sources.pieces import cut, knowing, looked_at, place_of, words_of
 from ..sources.survey import Survey, survey
 from ..tasks import Classification
 from .coordinator import Coordinator, Plan, Result
@@ -50,7 +51,7 @@ def train(
 
     Parameters
     ----------
-    source : a path or pattern, a `Source`, a list of these, or a Ray Dataset
+    source : a path or pattern, a `Source`, a pair of arrays ``(X, y)``, a list of these, or a Ray Dataset
     learner : a `Learner`, which stays as it is, or what to make one of
     workers : how many; as many as the cluster has cores
     every : rows that a worker learns between two synchronisations; where nobody says, one worker learns 4,096 rows,
@@ -70,41 +71,40 @@ def train(
     """
     from .on_ray import RayCrew, cluster
 
-    plan = _plan(every, apart)
-    with cluster(address, workers) as size:
-        rows = _as_stream(source, label)
-        model, found = _begun(learner, rows)
-        _require_mergeable(model)
-        judges = list(default_metrics(model.task.name) if metrics is None else metrics)
-
-        with contextlib.closing(RayCrew(size)) as crew:
-            rows = _with_words(rows, crew)
-            pieces = cut(rows, size)
-            kept = None if checkpoints is None else _Kept(checkpoints, pieces)
-            state = None if kept is None else kept.resumed()
-            coordinator = Coordinator(
-                crew,
-                model if state is None else state.model,
-                pieces,
-                judges,
-                plan,
-                source=rows,
-                head=looked_at(rows)[0],
-                on_round=_both(None if kept is None else kept.keep, on_round),
-                believe=None if found is None else lambda new, n: found.believe(rows.name, new, n),
-            )
-            coordinator.result.notices = too_few(pieces, size)
-            if state is not None:
-                coordinator.restore(state.state)
-            return coordinator.run()
-
-
-def _plan(every: int | None, apart: float | None) -> Plan:
-    if every is not None and every < 1:
-        raise ValueError(f"every={every} must be at least 1, rows a worker.")
+    plan = Plan(_whole("every", every), apart)
     if apart is not None and not apart > 0.0:
         raise ValueError(f"apart={apart} must be above 0, a distance in the kernel's space.")
-    return Plan(every, apart)
+    workers = _whole("workers", workers)
+    algorithm = learner if isinstance(learner, Learner) else as_algorithm(learner)
+    rows = _as_stream(source, label)
+    model, found = _begun(algorithm, rows)
+    _require_mergeable(model)
+    judges = list(default_metrics(model.task.name) if metrics is None else metrics)
+    with cluster(address, workers) as size, contextlib.closing(RayCrew(size)) as crew:
+        rows = _with_words(rows, crew)
+        pieces = cut(rows, size)
+        kept = None if checkpoints is None else _Kept(checkpoints, pieces)
+        state = None if kept is None else kept.resumed()
+        coordinator = Coordinator(
+            crew,
+            model if state is None else state.model,
+            pieces,
+            judges,
+            plan,
+            source=rows,
+            head=looked_at(rows)[0],
+            on_round=_both(None if kept is None else kept.keep, on_round),
+            believe=None if found is None else lambda new, n: found.believe(rows.name, new, n),
+        )
+        if state is not None:
+            coordinator.restore(state.state)
+        return coordinator.run()
+
+
+def _whole(name: str, value: int | None) -> int | None:
+    if value is not None and not (isinstance(value, Integral) and value >= 1):
+        raise ValueError(f"{name}={value!r} must be a whole number, at least 1; leave it out to have it chosen.")
+    return value
 
 
 def _as_stream(source: Any, label: str | int | None) -> Source:
@@ -112,19 +112,24 @@ def _as_stream(source: Any, label: str | int | None) -> Source:
         from .datasets import dataset_source
 
         return dataset_source(source, label)
+    if isinstance(source, tuple) and len(source) == 2 and all(hasattr(part, "shape") for part in source):
+        return ArraySource(*source)
     if isinstance(source, list | tuple):
         return ChainedSource([_as_stream(one, label) for one in source])
     if isinstance(source, Source):
         return source
+    if not isinstance(source, str | os.PathLike):
+        what = "a path, a Source, a pair of arrays (X, y), a list of these or a Ray Dataset"
+        raise ValueError(f"source is {type(source).__name__}, and must be {what}.")
     options: dict[str, Any] = {} if label is None else {"label": label}
     return open_source(source, **options)
 
 
-def _begun(learner: Learner | Algorithm | str, rows: Source) -> tuple[Learner, Survey | None]:
+def _begun(learner: Learner | Algorithm, rows: Source) -> tuple[Learner, Survey | None]:
     """The learner to begin with, and what was found out for it."""
     if not isinstance(learner, Learner):
         found = survey(Peekable(rows), all_rows=False)
-        return learner_for(found, as_algorithm(learner), threads=1), found
+        return learner_for(found, learner, threads=1), found
     if learner.columns is not None:
         raise ValueError("Workers read features, and this learner's rows have names; give it rows without.")
     model = learner.snapshot()

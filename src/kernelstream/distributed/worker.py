@@ -17,6 +17,7 @@ from ..learner import Learner
 from ..metrics import Metric
 from ..numerics.memory import zeros
 from ..sources import LabelledBlock, Source, SourceError
+from ..sources.base import Notice, placed
 from ..tasks import Classification
 from .ledger import Work
 
@@ -40,7 +41,8 @@ def _copied(array: np.ndarray) -> np.ndarray:
 
 class Learned(NamedTuple):
     """What came of a call: rows learned, whether they were the piece's last, seconds, labels that no model knows and
-    before whose first row it stopped, how far the model has moved, whether copies of it can learn apart, where it was.
+    before whose first row it stopped, how far the model has moved, whether copies of it can learn apart, where it was;
+    how many rows of the piece were left out so far, and what there is to tell of it.
     """
 
     rows: int
@@ -50,6 +52,8 @@ class Learned(NamedTuple):
     moved: float
     settled: bool
     place: str
+    skipped: int
+    told: dict[str, Notice]
 
 
 class Task(NamedTuple):
@@ -72,6 +76,7 @@ class Worker:
     def __init__(self) -> None:
         self._task: Task | None = None
         self._place: tuple[int, int] | None = None  # in which piece, after how many rows the open pass is
+        self._piece: Source | None = None  # whose pass it is: each call brings a copy
         self._pass: Iterator[LabelledBlock] = iter(())
         self._rest: LabelledBlock | None = None
 
@@ -121,7 +126,8 @@ class Worker:
         asked = task.measures and self._begun.is_settled and rows > 0
         moved = self._learner.distance(self._begun) if asked else 0.0
         ended, seconds = self._rest is None, time.perf_counter() - start
-        return Learned(rows, ended, seconds, strangers, moved, self._learner.is_settled, _PLACE)
+        told = (0, {}) if self._piece is None else (self._piece.skipped, dict(self._piece.told))
+        return Learned(rows, ended, seconds, strangers, moved, self._learner.is_settled, _PLACE, *told)
 
     def give(self) -> tuple[Parts, list[dict[str, Any]]]:
         """The model, and what was measured since the last one was adopted."""
@@ -151,7 +157,7 @@ class Worker:
         """Have the pass stand before the row that comes next: where it is already, or from the piece's first row on."""
         if self._place == (work.piece, work.skip):
             return
-        self._pass, self._rest, left = piece.after(head), None, work.skip
+        self._piece, self._pass, self._rest, left = piece, piece.after(head), None, work.skip
         while left > 0:
             block = self._next(piece)
             if block is None:
@@ -167,8 +173,4 @@ class Worker:
         try:
             return next(self._pass, None)
         except SourceError as error:
-            span = getattr(piece, "span", None)
-            if error.line is None or span is None or span[0] == 0:
-                raise
-            what = f"{error.what} (line {error.line} behind byte {span[0]})"
-            raise SourceError(what, path=error.path, column=error.column) from None
+            raise placed(error, piece) from None

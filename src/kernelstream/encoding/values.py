@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .buffers import array_of, known_in, word_of
+
 AUTO, ONEHOT, HASH = "auto", "onehot", "hash"
 MEAN, REFUSE, ZERO = "mean", "refuse", "zero"
 DEFAULT_HASH_FEATURES = 256
@@ -164,8 +166,7 @@ def seconds_in(column: Any) -> NDArray[np.float64]:
     """Seconds since 1970 in UTC of a column of dates, NaN where one is missing."""
     import pyarrow as pa
 
-    moments = column.cast(pa.timestamp("us"), safe=False).to_numpy()
-    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
+    return np.where(known_in(column), array_of(column.cast(pa.timestamp("us"), safe=False)) / 1e6, np.nan)
 
 
 def is_list(kind: Any) -> bool:
@@ -184,9 +185,9 @@ def codes_of(column: Any, *, missing: str | None = "") -> tuple[NDArray[Any], li
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     column = column.cast(pa.string())
-    column = column if missing is None else column.fill_null(missing)
+    column = column if missing is None else column.fill_null(word_of(missing))
     encoded = pa.concat_arrays(column.chunks).dictionary_encode()
-    return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+    return np.where(known_in(encoded.indices), array_of(encoded.indices), -1), encoded.dictionary.to_pylist()
 
 
 def numbers_of(column: Any) -> NDArray[Any]:
@@ -198,4 +199,7 @@ def numbers_of(column: Any) -> NDArray[Any]:
         return numbers_of(pa.chunked_array([lists.flatten()])).reshape(len(lists), -1)
     if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
-    return column.to_numpy()
+    numbers = array_of(column)
+    if column.null_count > 0:
+        numbers[~known_in(column)] = np.nan
+    return numbers

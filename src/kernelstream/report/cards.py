@@ -7,8 +7,8 @@ from typing import Any
 from ..learner import Learner
 from ..tasks import Classification
 from . import words
+from .description import describe
 from .inside import name_of
-from .inspection import describe
 
 _MOST_NAMES = 20  # of features
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")

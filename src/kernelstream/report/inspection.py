@@ -1,4 +1,4 @@
-"""What is in a model: in words, and as pictures where it can be drawn."""
+"""What is in a model as pictures, where it can be drawn."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.settings import flat
 from ..extras import needing
 from ..learner import Learner
 from ..tasks import Classification, Multiclass
 from . import words
-from .inside import in_words, inside
+from .description import label_text
+from .inside import inside
 from .plots import LIGHT, styled, write_importances, write_png, write_weights, write_widths
 
 with needing("matplotlib"):
@@ -26,38 +26,6 @@ _SMALLEST_SIDE = 4  # an image of 3 by 3 pixels is none
 # Beside squares: pictures of faces as scikit-learn ships them.
 _IMAGE_SHAPES = {2914: (62, 47)}
 _DEVIATIONS = 3.0
-_MOST_CLASSES = 10  # named in words
-
-
-def describe(learner: Learner, names: Sequence[str] | None = None) -> dict[str, str]:
-    """What is in a model, by name: what was asked for and settled, what was seen, how large it is, what it shows.
-    names: of the features.
-    """
-    spec = learner.algorithm if learner.settled is None else learner.settled
-    lines = {
-        "algorithm": learner.algorithm.name,
-        "parameters": " ".join(words.settings(flat(spec))),
-        "task": learner.task.name,
-    }
-    if isinstance(learner.task, Classification):
-        lines["classes"] = _classes(learner.task)
-    lines |= {
-        "features": words.known(learner.width),
-        "rows seen": words.count(learner.n_seen),
-        "size": words.count(learner.size),
-        "memory": words.size_in_bytes(learner.n_bytes),
-        "dtype": learner.dtype,
-        "seed": str(learner.seed),
-        "scaling": learner.inputs.features.kind,
-    }
-    lines |= {name: _summary(value) for name, value in learner.attributes.items()}
-    shown = inside(learner, names)
-    if shown.features:
-        lines["feature_importances"] = in_words(shown.features)
-    if len(shown.moments):
-        last = zip(shown.parts, shown.moments[-1, 1:], strict=True)
-        lines["weights"] = ", ".join(f"{part} {weight:.3g}" for part, weight in last)
-    return lines
 
 
 def write_inspection(
@@ -101,20 +69,6 @@ def write_inspection(
         written.append(directory / "points.png")
         _write_images(written[-1], learner, _unscaled(learner, points), shown["coef"], shape)
     return written
-
-
-def _classes(task: Classification) -> str:
-    names = [_label(label) for label in task.classes[:_MOST_CLASSES].tolist()]
-    rest = len(task.classes) - len(names)
-    return f"{len(task.classes)}: {', '.join(names)}" + (f" and {rest} more" if rest else "")
-
-
-def _summary(value: Any) -> str:
-    """A number as it is, an array by its shape and range."""
-    if not isinstance(value, np.ndarray):
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
-    shape = " x ".join(words.count(n) for n in value.shape)
-    return f"{shape}, from {value.min():.4g} to {value.max():.4g}" if value.size else shape
 
 
 def _unscaled(learner: Learner, points: np.ndarray) -> np.ndarray:
@@ -174,7 +128,7 @@ def _draw_classes(
             continue
         mine = np.empty((0, 2)) if points is None or voices is None else points[voices == k]
         x, y = mine.T
-        panel.scatter(x, y, s=24, color=[colours[k]], edgecolor=LIGHT.text, linewidth=0.6, label=_label(label))
+        panel.scatter(x, y, s=24, color=[colours[k]], edgecolor=LIGHT.text, linewidth=0.6, label=label_text(label))
     columns = math.ceil(len(panel.get_legend_handles_labels()[1]) / 20)
     panel.figure.legend(title="class", loc="outside right upper", ncols=columns)
 
@@ -189,10 +143,6 @@ def _class_colours(n: int) -> np.ndarray:
     base = np.array(ListedColormap(LIGHT.curves)(np.arange(len(LIGHT.curves))))[:, :3]
     shades = [base + (1.0 - base) * shade / 4.0 for shade in range(math.ceil(n / len(base)))]
     return np.concatenate(shades)[:n].clip(0.0, 1.0)
-
-
-def _label(label: Any) -> str:
-    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def _region(learner: Learner, points: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -241,6 +191,6 @@ def _write_images(path: Path, learner: Learner, points: np.ndarray, coef: np.nda
 def _titles(learner: Learner, coef: np.ndarray) -> Iterator[str]:
     if isinstance(learner.task, Classification):
         for k in _winner(learner.task, coef):
-            yield _label(learner.task.classes.tolist()[k])
+            yield label_text(learner.task.classes.tolist()[k])
     else:
         yield from (f"{value:+.3g}" for value in coef[:, 0])

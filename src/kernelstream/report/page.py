@@ -186,11 +186,13 @@ def _metric_cell(name: str, run: Run, group: list[Run]) -> Cell:
 
 
 def _cost(run: Run) -> tuple[str, ...]:
+    beside = (lambda trace: trace.last.reading_seconds, lambda trace: trace.compiling_seconds)
+    reading, compiling = (run.over(seconds).mean for seconds in beside)  # 0 where nobody measures them
     return (
         words.count(run.over(lambda trace: trace.rows_per_second).mean),
         words.seconds(run.over(lambda trace: trace.last.seconds).mean),
-        words.seconds(run.over(lambda trace: trace.last.reading_seconds).mean),
-        words.seconds(run.over(lambda trace: trace.compiling_seconds).mean),
+        words.seconds(reading) if reading > 0.0 else words.DASH,
+        words.seconds(compiling) if compiling > 0.0 else words.DASH,
         words.known(run.over(lambda trace: trace.last.size).mean),
         words.size_in_bytes(run.over(lambda trace: trace.last.bytes).mean),
     )

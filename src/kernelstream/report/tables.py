@@ -27,13 +27,13 @@ def run_table(trace: Trace, notes: dict[str, str], *, interrupted: bool = False)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, title=title, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
+    beside = {"reading": last.reading_seconds, "compiling": trace.compiling_seconds}  # 0 where nobody measures it
     lines = {
         "task": trace.task,
         "rows": words.count(last.rows),
         **{words.metric_name(name): words.metric_value(name, value) for name, value in last.metrics.items()},
         "learning": f"{words.seconds(last.seconds)}, {words.count(trace.rows_per_second)} rows/s",
-        "reading": words.seconds(last.reading_seconds),
-        "compiling": words.seconds(trace.compiling_seconds),
+        **{name: words.seconds(value) for name, value in beside.items() if value > 0.0},
         "size": f"{words.known(last.size)} ({words.size_in_bytes(last.bytes)})" if last.size else words.DASH,
         "seed": str(trace.seed),
         **notes,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..encoding.buffers import column_of_values
 from ..encoding.values import AUTO, seconds_of
 from .base import LabelledBlock, SourceError, to_number
 from .columns import Encoder, Layout
@@ -200,7 +201,7 @@ class ArffSource(TableSource):
 def _table(rows: list[list[Any]], types: list[Any]) -> Any:
     import pyarrow as pa
 
-    arrays = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
+    arrays = [column_of_values(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
     return pa.Table.from_arrays(arrays, [str(at) for at in range(len(types))])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.buffers import array_of, column_of, known_in
 from ..encoding.tables import is_text
 from ..encoding.values import is_dated, is_list
 from .base import LabelledBlock, SourceError
@@ -123,21 +124,20 @@ class BatchSource(TableSource):
                 usable &= ~missing
             rows_before += batch.num_rows
             table = pa.Table.from_batches([batch])
-            yield table if usable.all() else table.filter(pa.array(usable))
+            yield table if usable.all() else table.filter(column_of(usable))
 
     def _unusable(self, column: Any, at: int, layout: Layout, widths: dict[int, int]) -> tuple[NDArray[np.bool_], str]:
         """The rows whose value in a column cannot be used, and why."""
         if is_list(column.type):
-            import pyarrow as pa
             import pyarrow.compute as pc
 
-            lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False)
+            lengths = np.where(known_in(column), array_of(pc.list_value_length(column)), -1)
             if at not in widths and (lengths > 0).any():
                 widths[at] = int(lengths[lengths > 0][0])
             width = widths.get(at, 1)
             wrong = lengths != width
             if self.columns.missing == "refuse":
-                values = missing_in(column.filter(pa.array(~wrong)).flatten())
+                values = missing_in(column.filter(column_of(~wrong)).flatten())
                 wrong[~wrong] = values.reshape(-1, width).any(axis=1)
             return wrong, f"is not a list of {width} numbers, like the first; fill it in or drop the row"
         infinite = _infinite(column)
@@ -271,4 +271,4 @@ def _infinite(column: Any) -> NDArray[np.bool_]:
 
     if not pa.types.is_floating(column.type):
         return np.zeros(len(column), bool)
-    return pc.fill_null(pc.is_inf(column), False).to_numpy(zero_copy_only=False).copy()
+    return known_in(column) & array_of(pc.is_inf(column))

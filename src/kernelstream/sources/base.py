@@ -14,9 +14,10 @@ import os
 import shutil
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from types import MappingProxyType
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +86,36 @@ def _rebuild(what: str, path: Path, line: int | None, column: int | None) -> Sou
     return SourceError(what, path=path, line=line, column=column)
 
 
+def placed(error: SourceError, source: "Source") -> SourceError:
+    """The error of a source that is a piece of a text, whose lines are counted from where the piece begins."""
+    span = getattr(source, "span", None)
+    if error.line is None or span is None or span[0] == 0:
+        return error
+    return SourceError(f"{error.what} (line {error.line} behind byte {span[0]})", path=error.path, column=error.column)
+
+
+class Notice(NamedTuple):
+    """What a pass did that its reader should know of: a sentence, or the words behind a number of several (`many`) and
+    of one.
+    """
+
+    many: str
+    one: str = ""
+    n: int = 0
+
+    def __str__(self) -> str:
+        return self.many if self.n == 0 else f"1 {self.one}" if self.n == 1 else f"{self.n:,} {self.many}"
+
+
+def summed(passes: Iterable[Mapping[str, Notice]]) -> dict[str, Notice]:
+    """What several passes had to tell, by what it is about: numbers are added up, and else the first one holds."""
+    found: dict[str, Notice] = {}
+    for told in passes:
+        for about, notice in told.items():
+            found[about] = found[about]._replace(n=found[about].n + notice.n) if about in found else notice
+    return found
+
+
 @explained(
     earlier="whose newest pass ended above these rows",
     row="its number in the newest pass",
@@ -100,6 +131,7 @@ class Source(ABC):
     encoding: Any = None  # how the newest pass made features of words, as a JSON value
     feature_names: list[str] | None = None  # as far as the newest pass has seen; None where they have none
     notices: tuple[str, ...] = ()  # what the newest pass did that its reader should know of, a sentence each
+    told: Mapping[str, Notice] = MappingProxyType({})  # the same of one file, by what it is about
     first_row: int = 0  # the number of the row with which the newest pass began
     n_bytes: int | None = None  # where another process can read it by itself, how large it is
 
@@ -189,7 +221,7 @@ class FileSource(Source):
         self._raw: IO[bytes] | None = None
         self._consumed = 0
         self._unreadable, self._first_skipped = 0, ""
-        self._told: dict[str, str] = {}
+        self.told: dict[str, Notice] = {}
         self._plain: Path | None = None
 
     @property
@@ -235,23 +267,24 @@ class FileSource(Source):
 
     def _start_pass(self) -> None:
         self.skipped, self._unreadable, self.notices = 0, 0, ()
-        self._told.clear()
+        self.told = {}
 
-    def _tell(self, about: str, sentence: str) -> None:
-        """Put a sentence among the pass's notices, in place of an earlier one about the same."""
-        self._told[about] = sentence
-        self.notices = tuple(self._told.values())
+    def _tell(self, about: str, many: str, one: str = "", n: int = 0) -> None:
+        """Put a notice among the pass's, in place of an earlier one about the same."""
+        self.told[about] = Notice(many, one, n)
+        self.notices = tuple(map(str, self.told.values()))
 
     def _skip(self, error: SourceError) -> None:
         """What becomes of a row that cannot be read: raise its error, or count it and remember the first one."""
+        error = placed(error, self)
         if self.on_error == "stop":
             raise error
         if self._unreadable == 0:
             self._first_skipped = str(error)
         self.skipped += 1
         self._unreadable += 1
-        what = f"{rows(self._unreadable)} could not be read and left out; the first: {self._first_skipped}"
-        self._tell("skipped", what)
+        what = f"could not be read and left out; the first: {self._first_skipped}"
+        self._tell("skipped", f"rows {what}", f"row {what}", self._unreadable)
 
     def _seekable_file(self) -> Path:
         """The file, or a decompressed copy that lives as long as this source: for formats that are read by seeking."""

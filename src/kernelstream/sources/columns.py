@@ -38,7 +38,7 @@ from ..encoding.values import (
     power_of_two,
     seconds_in,
 )
-from .base import Matrix, SourceError, one_of
+from .base import Matrix, Notice, SourceError, one_of
 
 CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
 MISSING = (MEAN, REFUSE)
@@ -68,6 +68,7 @@ class ColumnOptions:
         encoding: dict[str, Any] | None = None,
     ):
         self.origins: dict[str, float] = {}
+        self.unasked = categorical == AUTO  # features of words are made though nobody asks for them
         if encoding is not None:
             try:
                 categorical, categorical_columns = encoding["categorical"], encoding["columns"]
@@ -172,6 +173,7 @@ class Encoder:
         self.expected: tuple[str, int] | None = None
         self.unknown, self.first_unknown = 0, ""
         self.n_rows, self.n_missing = 0, 0
+        self.goes_on = False  # where other tables were above
         self.origins = dict(options.origins)
         # For each numeric feature the sum and the number of its values.
         self.seen: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
@@ -195,7 +197,7 @@ class Encoder:
         """Take over what the tables above this one have shown."""
         if earlier.n_numbers is None:
             return
-        whose = f"{earlier.path.name} above it"
+        self.goes_on, whose = True, f"{earlier.path.name} above it"
         if self.categories or earlier.categories:
             self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
         self.expected = whose, earlier.n_numbers
@@ -255,25 +257,26 @@ class Encoder:
             return None
         return [*names, *(f"{column}={category}" for column, category in self.order)]
 
-    def told(self) -> dict[str, str]:
-        """What its reader should know of that nobody asked for, a sentence each."""
-        found, made = {}, []
-        if self.growing:
-            for name in self.category_names if self.options.categorical == AUTO else ():
-                n = len(self.places[name])
-                rare = n > _MANY_WORDS and 2 * n > self.n_rows
-                made.append(f"{name!r} ({n:,} words{', most of them of one row: leave it out' if rare else ''})")
-            made += [f"{self.layout.names[at]!r} (dates)" for at in sorted(self.layout.dates)]
-        if made:
-            found["made"] = f"features were made of {', '.join(made)}"
+    def told(self) -> dict[str, Notice]:
+        """What its reader should know of that nobody asked for."""
+        found = self.made(self.n_rows) if self.growing else {}
         if self.n_missing > 0:
-            values = "1 value is" if self.n_missing == 1 else f"{self.n_missing:,} values are"
-            found["missing"] = f"{values} missing; means of the rows above stand there"
+            what = "missing; means of the rows above stand there"
+            found["missing"] = Notice(f"values are {what}", f"value is {what}", self.n_missing)
         if self.unknown > 0:
-            values = "1 value is a category" if self.unknown == 1 else f"{self.unknown:,} values are categories"
-            first = f"the first: {self.first_unknown}"
-            found["unknown"] = f"{values} that the encoding does not have and count as 0; {first}"
+            what = f"that the encoding does not have and count as 0; the first: {self.first_unknown}"
+            found["unknown"] = Notice(f"values are categories {what}", f"value is a category {what}", self.unknown)
         return found
+
+    def made(self, n_rows: int | None) -> dict[str, Notice]:
+        """Of what features were made that nobody asked for. n_rows: of which words were counted, if that is known."""
+        made = []
+        for name in self.category_names if self.options.unasked else ():
+            n = len(self.places[name])
+            rare = n_rows is not None and n > _MANY_WORDS and 2 * n > n_rows
+            made.append(f"{name!r} ({n:,} words{', most of them of one row: leave it out' if rare else ''})")
+        made += [f"{self.layout.names[at]!r} (dates)" for at in sorted(self.layout.dates)]
+        return {"made": Notice(f"features were made of {', '.join(made)}")} if made else {}
 
     def encode(self, table: Any) -> Matrix:
         X = self._numeric(table)

@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from ..encoding.buffers import column_of
 from ..encoding.values import AUTO, REFUSE, dates_of, moment_of
 from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, UNLABELLED, LabelledBlock, SourceError, one_of, to_number
 from .columns import ColumnOptions, Encoder, Layout, Words
@@ -235,7 +236,7 @@ class DelimitedSource(TableSource):
         wordy: dict[int | None, Words] = {}
         for position in doubtful:
             fields = pc.utf8_trim_whitespace(table.column(names[position]))
-            fields = fields.filter(pc.invert(pc.is_in(fields, value_set=pa.array(list(_MISSING)))))
+            fields = fields.filter(pc.invert(pc.is_in(fields, value_set=column_of(np.array(list(_MISSING))))))
             try:
                 (fields if self.decimal == "." else pc.replace_substring(fields, self.decimal, ".")).cast(pa.float64())
             except pa.ArrowInvalid:
@@ -334,8 +335,8 @@ class _Rows:
         table = pyarrow.csv.read_csv(pa.BufferReader(text), parse_options=parsing, **self.options)
         for at in [*self.layout.features(True), *self.layout.dates]:
             column = table.column(at)
-            missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(list(_MISSING)))
-            column = pc.if_else(missing, pa.scalar(None, pa.string()), column)
+            missing = pc.is_in(pc.utf8_trim_whitespace(column), value_set=column_of(np.array(list(_MISSING))))
+            column = pc.if_else(missing, pa.NULL, column)
             table = table.set_column(at, self.names[at], dates_of(column) if at in self.layout.dates else column)
         return table
 

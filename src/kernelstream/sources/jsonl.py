@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..encoding.buffers import column_of_values
 from ..encoding.tables import DATE, NUMBER, WORD
 from ..encoding.values import AUTO, moment_of
 from .base import LabelledBlock, SourceError
@@ -93,7 +94,7 @@ class JsonLinesSource(TableSource):
                     self._skip(SourceError(str(error), path=self.path, line=line))
             if rows:
                 columns = zip(*rows, strict=True)
-                arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+                arrays = [column_of_values(column, kind) for column, kind in zip(columns, types, strict=True)]
                 yield pa.Table.from_arrays(arrays, [str(at) for at in range(len(types))])
             elif not text:
                 yield None

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..encoding.values import HASH
 from .arrow import ParquetSource
-from .base import COMPRESSIONS, ArraySource, FileSource, Source
+from .base import COMPRESSIONS, ArraySource, FileSource, Notice, Source
 from .columns import ColumnOptions
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
@@ -56,13 +56,22 @@ def words_of(head: Source) -> bool:
     return encoder.growing and encoder.options.categorical != HASH
 
 
+def told_first(head: Source) -> dict[str, Notice]:
+    """What first rows had to tell that holds of all, with the words that were known before."""
+    encoder = head._encoder if isinstance(head, TableSource) else None
+    made = {} if encoder is None else encoder.made(None)
+    return {about: notice for about, notice in head.told.items() if notice.n == 0} | made
+
+
 def knowing(source: Source, encoding: dict[str, Any]) -> Source:
     """The source with words that are features already."""
     parts = []
     for part in _parts(source):
         assert isinstance(part, TableSource)
         known, old = copy.copy(part), part.columns
-        known.columns = ColumnOptions(missing=old.missing, drop=old.drop, encoding=encoding)
+        known.columns = ColumnOptions(
+            categorical=old.categorical, missing=old.missing, drop=old.drop, encoding=encoding
+        )
         parts.append(known)
     return ChainedSource(parts, name=source.name)
 
@@ -127,6 +136,7 @@ def too_few(pieces: Sequence[Source], workers: int) -> tuple[str, ...]:
     if len(pieces) >= workers:
         return ()
     return (
-        f"{len(pieces)} of {workers} workers have rows to read: compressed and small files are not cut. Parquet is, "
-        "between its row groups (kernelstream convert).",
+        f"the rows are in {len(pieces)} {'piece' if len(pieces) == 1 else 'pieces'}, so that no more of the {workers} "
+        "workers learn at a time: compressed and small files are not cut, Parquet is between its row groups "
+        "(kernelstream convert)",
     )

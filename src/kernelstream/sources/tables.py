@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.buffers import array_of, column_of, known_in, word_of
 from ..encoding.tables import is_text
+from ..encoding.values import codes_of, numbers_of
 from ..extras import require
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, UNLABELLED, FileSource, LabelledBlock, Source, SourceError, one_of, rows
 from .columns import ColumnOptions, Encoder, Layout
@@ -66,11 +68,11 @@ class TableSource(FileSource):
         labelled = (self._with_labels(table, encoder.layout) for table in tables)
         for table in _in_blocks(labelled, self.block_rows):
             X = encoder.encode(table)
-            for about, sentence in encoder.told().items():
-                self._tell(about, sentence)
+            for about, notice in encoder.told().items():
+                self._tell(about, *notice)
             label = encoder.layout.label
             yield X, np.full(len(table), np.nan) if label is None else _labels(table.column(label))
-        if self._n_unlabelled > 0 and self._n_labelled == 0:
+        if self._n_unlabelled > 0 and self._n_labelled == 0 and not encoder.goes_on:
             names, at = encoder.layout.names, encoder.layout.used[0]
             name, other = names[encoder.layout.label or 0], at if names[at] == f"#{at + 1}" else names[at]
             what = f"none of {rows(self._n_unlabelled)} has a label, which is {name!r}; name another column"
@@ -89,14 +91,12 @@ class TableSource(FileSource):
         self._n_labelled += len(missing) - n
         if n == 0:
             return table
-        import pyarrow as pa
-
         self._n_unlabelled += n
         self.skipped += n
-        has, was = ("has", "was") if self._n_unlabelled == 1 else ("have", "were")
-        what = f"{rows(self._n_unlabelled)} {has} no {layout.names[layout.label]!r} and {was} left out"
-        self._tell("unlabelled", what)
-        return table.filter(pa.array(~missing))
+        name = layout.names[layout.label]
+        one, many = f"row has no {name!r} and was left out", f"rows have no {name!r} and were left out"
+        self._tell("unlabelled", many, one, self._n_unlabelled)
+        return table.filter(column_of(~missing))
 
     def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
         features = [layout.names[at] for at in layout.used]
@@ -126,7 +126,7 @@ def missing_in(column: Any) -> NDArray[np.bool_]:
 
     if column.null_count == 0 and not pa.types.is_floating(column.type):
         return np.zeros(len(column), bool)
-    return np.array(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)))
+    return array_of(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)))
 
 
 def without_label(column: Any) -> NDArray[np.bool_]:
@@ -136,19 +136,19 @@ def without_label(column: Any) -> NDArray[np.bool_]:
 
     missing = missing_in(column)
     if is_text(column.type):
-        missing |= np.array(pc.fill_null(pc.equal(column.cast(pa.string()), ""), True))
+        missing |= ~known_in(column) | array_of(pc.equal(column.cast(pa.string()), word_of("")))
     return missing
 
 
 def _labels(column: Any) -> NDArray[Any]:
     """Labels as float64, or as str when they are words; NaN or "" where there is none."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_text(kind):
-        return pc.fill_null(column.cast(pa.string()), "").to_numpy().astype(str)
-    return column.cast(kind).cast(pa.float64(), safe=False).to_numpy().copy()
+        codes, words = codes_of(column)
+        return np.array(words, str)[codes]
+    return numbers_of(column.cast(kind).cast(pa.float64(), safe=False))
 
 
 def _in_blocks(tables: Iterable[Any], block_rows: int) -> Iterator[Any]:

@@ -25,6 +25,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ..encoding.buffers import column_of, word_of
 from ..engine import disk
 from ..extras import require
 from ._zstd import ChecksummedZstd
@@ -163,9 +164,9 @@ def _write_libsvm(blocks: Iterable[LabelledBlock], shape: _Shape, sink: Any) -> 
         _check_labels(y, _NO_LIBSVM_LABEL, "LIBSVM text separates by blanks, ':' and ','")
         indptr, indices, values = _entries(X, names_width)
         names_width = False
-        pairs = pc.binary_join_element_wise(_text(indices + 1), _text(values.astype(np.float64)), ":")
-        features = pc.binary_join(pa.ListArray.from_arrays(pa.array(indptr, pa.int32()), pairs), " ")
-        lines = pc.binary_join_element_wise(_text(y), features, " ")
+        pairs = pc.binary_join_element_wise(_text(indices + 1), _text(values.astype(np.float64)), word_of(":"))
+        features = pc.binary_join(pa.ListArray.from_arrays(column_of(indptr.astype(np.int32)), pairs), word_of(" "))
+        lines = pc.binary_join_element_wise(_text(y), features, word_of(" "))
         sink.write("".join(f"{line}\n" for line in lines.to_pylist()).encode())
 
 
@@ -280,8 +281,8 @@ def _schema(shape: _Shape, dtype: Any) -> Any:
 def _table(X: NDArray[Any], y: NDArray[Any], schema: Any) -> Any:
     import pyarrow as pa
 
-    columns = [pa.array(column) for column in np.ascontiguousarray(X.T)]
-    return pa.Table.from_arrays([*columns, pa.array(y, schema.field("label").type)], schema=schema)
+    columns = [column_of(column) for column in np.ascontiguousarray(X.T)]
+    return pa.Table.from_arrays([*columns, column_of(y)], schema=schema)
 
 
 def _float(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -292,7 +293,7 @@ def _text(array: NDArray[Any]) -> Any:
     """Words as they are, numbers as the shortest text that reads back as the same."""
     import pyarrow as pa
 
-    return pa.array(array).cast(pa.string())
+    return column_of(array).cast(pa.string())
 
 
 def _check_labels(y: NDArray[Any], forbidden: re.Pattern[str], why: str) -> None:
