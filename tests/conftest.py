@@ -139,6 +139,8 @@ def pytest_collection_modifyitems(items):
     long, sampled = (re.compile("|".join(map(translate, some))).match for some in (LONG, SAMPLED))
     for item in items:
         name = f"{item.path.name}::{item.name}"
+        if " at 0x" in name:  # each worker would have another, and none would begin
+            raise pytest.UsageError(f"{name} holds an address; give the test ids")
         given = item.callspec.params.values() if hasattr(item, "callspec") else ()
         named = [getattr(getattr(one, "spec", one), "name", one) for one in given]  # of a case, its learner
         other = any(isinstance(one, str) and one in ALGORITHMS and one not in KINDS for one in named)

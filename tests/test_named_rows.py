@@ -436,7 +436,7 @@ def by_number(row):
         ("when", "wait"),
         (None, None),
     ],
-    ids=str,
+    ids=lambda value: value.__name__ if callable(value) else str(value),
 )
 def test_labels_come_when_their_time_has_come_as_in_river(moment, delay):
     def trips():
