@@ -121,12 +121,13 @@ def watched(name):
     inner = getattr(Ridge, name)
 
     def outer(self, *given):
-        seen[name] = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+        threads = (one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        seen.setdefault(name, set()).update(threads)
         return inner(self, *given)
 
     setattr(Ridge, name, outer)
 
-names, seen = ("prepare", "grow", "split", "merge", "unmerge", "deviations", "spreads", "left_out"), {}
+names, seen = ("folded", "solved", "grow", "split", "merge", "unmerge", "deviations", "spreads", "left_out"), {}
 for name in names:
     watched(name)
 X = np.random.default_rng(0).normal(size=(300, 3))

@@ -318,16 +318,17 @@ class Auto(Algorithm):
         t = int(state.t)
         if t < state.due[2]:
             return state
-        if built_row(t - 1) < LAST:
-            state = self.settling(record, state, t, ahead)
-            if t % PIECE == 0 and built_row(t - 1) == built_row(t):
-                state = self.remembered(state, t)
-        elif t % PIECE == 0:
-            self.hand_over(state, t)
-            state = self.tried(record, self.remembered(self.looked_for_shifts(state, t), t), t, ahead)
-        else:
-            ahead.go_on(1)
-            state.due[2] = t + SHARE
+        with one_blas_thread():
+            if built_row(t - 1) < LAST:
+                state = self.settling(record, state, t, ahead)
+                if t % PIECE == 0 and built_row(t - 1) == built_row(t):
+                    state = self.remembered(state, t)
+            elif t % PIECE == 0:
+                self.hand_over(state, t)
+                state = self.tried(record, self.remembered(self.looked_for_shifts(state, t), t), t, ahead)
+            else:
+                ahead.go_on(1)
+                state.due[2] = t + SHARE
         return state
 
     def remembered(self, state: AutoState, t: int) -> AutoState:

@@ -39,6 +39,7 @@ from ..numerics.compile import by_record, call_for_effect, inlined
 from ..numerics.lifts import Nystrom, lift_rows
 from ..numerics.lifts.nystrom import NystromRecord
 from ..numerics.linear import evaluate_linear
+from ..numerics.memory import one_blas_thread
 from ..numerics.pending import (
     Found,
     Pending,
@@ -243,10 +244,9 @@ class Ridge(Mapped):
         t, (solve, due) = int(state.t), state.due
         if t < due:
             return state
-        state = self.frozen(state) if self.gathers(state) else state._replace(sums=self.folded(state.sums))
-        if t == solve:
-            return self.after(self.solved(state), solves=True)
-        return self.after(state, solves=False)
+        with one_blas_thread():
+            state = self.frozen(state) if self.gathers(state) else state._replace(sums=self.folded(state.sums))
+            return self.after(self.solved(state) if t == solve else state, solves=t == solve)
 
     def folded(self, sums: Sums) -> Sums:
         return folded(sums, float(self.forget) ** int(sums.n_waiting))

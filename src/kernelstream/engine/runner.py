@@ -108,7 +108,7 @@ class Runner:
         """Have the model prepared for more rows. An interrupt waits: a state may change in place."""
         if not self.is_due:
             return
-        with held(), one_blas_thread():
+        with held():
             state = self.spec.prepare(self.record, self.state, self._ahead)
             if state is not self._state:
                 self._adopt(state)

@@ -17,6 +17,7 @@ from .. import expansion
 from ..compile import call_for_effect
 from ..expansion import Expansion, KernelRow
 from ..gram import gram_matrix
+from ..memory import one_blas_thread
 from ..products import PRODUCTS
 from ..rows import DenseRow, dense_row
 from .base import Lift, lift_rows
@@ -96,7 +97,8 @@ class Nystrom(Lift):
         """The map of these points, and D_k^(1/2) V_k', which takes the coefficients of f to weights on z; zero rows
         where the Gram matrix has fewer than k eigenvalues.
         """
-        values, vectors = np.linalg.eigh(gram_matrix(self.kernel, f))
+        with one_blas_thread():
+            values, vectors = np.linalg.eigh(gram_matrix(self.kernel, f))
         values, vectors = values[::-1][: self.rank], vectors[:, ::-1][:, : self.rank]
         kept = values > values[0] * len(vectors) * np.finfo(f.points.dtype).eps
         roots = np.sqrt(np.where(kept, values, 1.0))
