@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -148,6 +149,14 @@ def test_the_command_alone_says_what_brings_it(alone, tmp_path):
 def test_extras_are_those_of_the_package():
     declared = distribution("kernelstream").metadata.get_all("Provides-Extra") or []
     assert {extra for extra, _ in EXTRAS.values()} <= {*declared} or "arrow" not in declared
+
+
+def test_all_brings_everything_that_a_user_may_want():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (every,) = extras["all"]
+    assert set(every.removeprefix("kernelstream[").removesuffix("]").split(",")) == {*extras} - {
+        *("all", "ray", "docs", "dev", "peers")
+    }
 
 
 def test_a_package_that_is_missing_is_named_with_the_extra(monkeypatch):

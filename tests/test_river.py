@@ -210,6 +210,8 @@ def test_who_learns_two_classes_alone_knows_them_before_any_row(name):
     with pytest.raises(ValueError, match=rf"{name} learns two classes.*classes=\['x', ...\]"):
         model.learn_one({"a": 1.0}, "x")
     assert model.learner is None
+    with pytest.raises(ValueError, match=rf"{name} does not do multiclass; it does .*auto, fogd and most others"):
+        KernelClassifier(small(name), classes=["a", "b", "c"]).learn_one({"a": 1.0}, "a")
 
 
 def test_it_stands_in_pipelines_ensembles_and_progressive_validation():

@@ -108,7 +108,8 @@ class Learner:
         self.algorithm = as_algorithm(algorithm)
         if task.name not in self.algorithm.tasks:
             raise ValueError(
-                f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}."
+                f"{self.algorithm.name} does not do {task.name}; it does {', '.join(self.algorithm.tasks)}. Choose "
+                "another learner: auto, fogd and most others do all three."
             )
         if grow_classes and MULTICLASS not in self.algorithm.tasks:
             raise ValueError(f"grow_classes=True needs several classes, and {self.algorithm.name} does two only.")
