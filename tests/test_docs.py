@@ -5,6 +5,7 @@ other libraries; what is said of commands, settings and results is so.
 import configparser
 import dataclasses
 import doctest
+import importlib
 import importlib.util
 import inspect
 import json
@@ -79,6 +80,14 @@ def test_commands_of_the_first_page_run_one_after_the_other(tmp_path, monkeypatc
         assert ended.value.code in (0, None), capsys.readouterr().err
     assert Path("shop.html").stat().st_size > 10_000 and Path("page.html").stat().st_size > 10_000
     assert len(Path("predictions.csv").read_text().splitlines()) == 201
+
+
+def test_what_others_have_is_what_river_has():
+    said = (DOCS / "others.md").read_text().split("## River")[1].split("## ")[0].lower()
+    for module in "linear_model", "anomaly", "active", "cluster":
+        for name in importlib.import_module(f"river.{module}").__all__:
+            if name != "base":
+                assert re.sub("(Classifier|Regressor|Regression)$", "", name).lower() in said, f"{module}.{name}"
 
 
 def test_every_learner_is_on_the_pages_where_people_look():

@@ -18,6 +18,7 @@ from kernelstream import (
     OMKC,
     SCW,
     UFOMKL,
+    AdaRaker,
     Binary,
     BudgetKRLS,
     KRLSTracker,
@@ -25,10 +26,12 @@ from kernelstream import (
     Multiclass,
     Pegasos,
     Perceptron,
+    ProsNKons,
     Raker,
     Regression,
     Ridge,
     laws,
+    make,
 )
 from kernelstream import algorithms as table
 from kernelstream.algorithms import _expansion
@@ -55,11 +58,14 @@ SPECS = {
     "krls-fb, relabelling": BudgetKRLS(relabelling=0.5),
     "krls-t, forgetting": KRLSTracker(forget=0.98),
     "raker, fixed rate": Raker(hedge=0.5),
-    "omkc, stochastic": OMKC(update="stochastic"),
+    "adaraker, from zero": AdaRaker(begin="zero"),
+    "omkc, deterministic": OMKC(update="deterministic"),
     "ufo-mkl, sparse": UFOMKL(sparsity=0.05),
     "arow, diagonal": AROW(covariance="diagonal"),
     "scw, second": SCW(variant=2),
     "koil, oldest": KOIL(replacement="oldest"),
+    "pros-n-kons, whole": ProsNKons(restart="whole"),
+    **{f"{name}, no budget": make(name, budget=None) for name in ("lasvm", "qklms", "krls", "kapa")},
     "skeleton": Skeleton(),
 }
 GAUSSIAN = Gaussian(gamma=0.3)

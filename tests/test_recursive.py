@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 from kernelstream import (
     ALGORITHMS,
     KRLS,
+    PKAWV,
     BudgetKRLS,
     KRLSTracker,
     Learner,
@@ -23,6 +24,8 @@ from kernelstream import (
 from kernelstream.kernels import Gaussian, Linear
 from kernelstream.papers.series import lorenz_rows
 from kernelstream.reference.kernels import matrix
+from kernelstream.reference.pkawv import Points
+from kernelstream.sources import open_source
 
 KERNEL = Gaussian(gamma=0.5)
 DRAWS = np.random.default_rng(0)
@@ -318,3 +321,20 @@ def test_a_merged_model_of_classes_goes_on_learning(name):
     b.learn(X[150:300], y[150:300])
     shown = a.merge(b).predict_learn(X[300:], y[300:])
     assert np.mean(shown == y[300:]) > 0.8
+
+
+def test_pkawv_errs_more_than_the_papers_which_learns_all_rows_anew_with_each_point():
+    """What its header says: from the paper's own rule, on the points that are drawn here."""
+    spec = PKAWV(kernel=Gaussian(sigma=0.6), budget=400, regularization=0.1, sampling=0.15)
+    ((rows, y),) = open_source("mackey-glass:rows=200,features=11", block_rows=200)
+    drawn, Z, papers = Points(spec, 0, rows), np.zeros((0, 0)), np.zeros(200)
+    for t, x in enumerate(rows):
+        z, P = drawn.embed(x), np.linalg.inv(Z.T @ Z + 0.1 * np.eye(Z.shape[1]))
+        papers[t] = z @ P @ Z.T @ y[:t] / (1 + z @ P @ z)
+        first = 0 if drawn.draw(x) else t
+        anew = [drawn.embed(row) for row in rows[first : t + 1]]
+        Z = np.vstack([Z[:first].reshape(first, len(drawn.points)), anew])
+    learner = Learner(spec, Regression(), seed=0, dtype="float64")
+    ours = learner.learn(rows, y)[:, 0]
+    assert learner.size == len(drawn.points) > 20
+    assert 1.05 < np.sqrt(np.mean((ours - y) ** 2) / np.mean((papers - y) ** 2)) < 1.4

@@ -74,6 +74,7 @@ class AdaRakerState(NamedTuple):
     trust: np.ndarray  # (L,) ln h
     begun: np.ndarray  # (L,) whether there is an interval
     unit: np.ndarray  # (2,) sum of squared differences from what the whole lost, and of how many
+    heard: np.ndarray  # rounds whose weight is not 0, by which intervals begin, 0-d
 
 
 class AdaRakerScratch(NamedTuple):
@@ -108,7 +109,6 @@ class AdaRaker(Descent, KernelsOnFeatures):
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "weights of kernels and intervals are found anew from what both lost",
-        "weight_zero_learns_nothing": "an interval begins anew after so many rows, whatever they weigh",
     }
 
     def check(self) -> None:
@@ -139,7 +139,9 @@ class AdaRaker(Descent, KernelsOnFeatures):
         begun[-1] = 1
         trust = np.array([math.log(eta_of(self.shortest, level)) for level in range(L)])
         weights = np.zeros((L, *weights.shape), weights.dtype)
-        return AdaRakerState(map, weights, t, np.zeros((L, P)), np.zeros(L), trust, begun, np.zeros(2))
+        return AdaRakerState(
+            map, weights, t, np.zeros((L, P)), np.zeros(L), trust, begun, np.zeros(2), np.zeros((), np.int64)
+        )
 
     def scratch(self, state: AdaRakerState, shape: Shape) -> AdaRakerScratch:
         L, P, K, dtype, lift = self.n_levels, len(self.kernels), shape.n_outputs, shape.dtype, self.lift
@@ -189,7 +191,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
             gaps=a * state.gaps + b * other.gaps,
             trust=np.where(mine + theirs > 0, a * state.trust + b * other.trust, state.trust),
             begun=np.maximum(state.begun, other.begun),
-            **tally(state, other, since, "unit", "t"),
+            **tally(state, other, since, "unit", "t", "heard"),
         )
 
 
@@ -313,14 +315,16 @@ def _(record, state, scratch, x, target, weight, scores):
     if not find_losses(record, state, scratch, target, weight, eta, loss):
         return np.nan
     state.t[()] += 1
-    unit = mean_difference(state, own)
+    unit = mean_difference(state, own) if weight > 0.0 else 0.0
     for level in range(L):
         if state.begun[level] == 1:
             step_level(record, state, scratch, level, scratch.lifted.z[x.place], eta, weight)
             if unit > 0.0:
                 state.trust[level] -= eta_of(record.shortest, level) * min(max(own[level] / unit, -1.0), 1.0)
-    learn_losses(state, scratch)
-    for level in range(L - 1):
-        if state.t[()] % (record.shortest << level) == 0:
-            begin(state, record, level)
+    if weight > 0.0:
+        learn_losses(state, scratch)
+        state.heard[()] += 1
+        for level in range(L - 1):
+            if state.heard[()] % (record.shortest << level) == 0:
+                begin(state, record, level)
     return loss

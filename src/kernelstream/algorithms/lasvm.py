@@ -46,7 +46,7 @@ from ..numerics.neighbours import room_for_gram, write_point
 from ..parameters import at_least, positive, whole
 from ..tasks import BINARY
 from ._dual import DualAlgorithm, biased_record, joined, mean_bias
-from ._expansion import ask_for_room
+from ._expansion import Budgeted, ask_for_room
 
 # The least curvature of a pair, for points that are equal; libsvm's.
 FLATTEST = 1e-12
@@ -80,7 +80,7 @@ class LASVMScratch(NamedTuple):
 
 
 @dataclass
-class LASVM(DualAlgorithm):
+class LASVM(Budgeted, DualAlgorithm):
     """budget: the most points that are kept; None keeps every support vector.
     aggressiveness: C, what an error costs beside the size of f.
     tolerance: tau, by how much a pair must violate the optimum's conditions to be moved.
@@ -95,7 +95,6 @@ class LASVM(DualAlgorithm):
     name: ClassVar[str] = "lasvm"
     paper: ClassVar[str] = "Bordes et al. 2005"
     tasks: ClassVar[tuple[str, ...]] = (BINARY,)
-    bounded: ClassVar[bool] = True
     parent: ClassVar[str | None] = "lasvm"
     exempt: ClassVar[dict[str, str]] = {"weight_scales_the_step": "a weight bounds its dual variable"}
     spare: ClassVar[int] = 1
@@ -108,10 +107,6 @@ class LASVM(DualAlgorithm):
         whole(1, reprocess=self.reprocess)
         positive(aggressiveness=self.aggressiveness)
         at_least(0.0, tolerance=self.tolerance)
-
-    @property
-    def capacity(self) -> int | None:
-        return None if self.budget is None else self.budget + self.spare
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("hinge",)

@@ -68,6 +68,7 @@ def _unregularized(spec: Any) -> Any:
 def cases(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | None = None) -> list[Case]:
     """Every kernel that the algorithm takes x task x loss, with small parameters; kernels: others than the examples."""
     spec = algorithm() if isinstance(algorithm, type) else algorithm
+    sizes = {name: size for name, size in SMALL.items() if not without(spec, name)}
     found = []
     for kernel in example_kernels() if kernels is None else kernels:
         # Long steps on an unbounded kernel diverge: k(x, x) is about 1 for the others.
@@ -76,12 +77,17 @@ def cases(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | No
         stepping = any(hasattr(one, "learning_rate") for one in (spec, *getattr(spec, "parts", ())))
         shrinkage = 0.01 if stepping else 1.0 / rate
         try:
-            small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **SMALL)
+            small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **sizes)
         except ValueError:  # an algorithm refuses a kernel that lacks what it needs
             continue
         found += [Case(fixed(small, loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
     require(found, f"{spec.name} takes none of the kernels that it is tried with.")
     return found
+
+
+def without(spec: Algorithm, name: str) -> bool:
+    """Whether a spec has no bound of this name, where its kind has one by default."""
+    return getattr(spec, name, 0) is None and getattr(type(spec)(), name) is not None
 
 
 def fixed(spec: Algorithm, loss: str) -> Algorithm:

@@ -119,7 +119,7 @@ def _strangers(case: Case) -> Iterator[tuple[str, Learner]]:
             continue
     for name in ("budget", "rank", "n_components"):
         if hasattr(spec, name):
-            yield name, case.adjusted(**{name: getattr(spec, name) - 1}).learner()
+            yield name, case.adjusted(**{name: (getattr(spec, name) or N_ROWS) - 1}).learner()
     for name, value in (("learning_rate", 0.01), ("loss", as_loss(case.loss))):
         if hasattr(spec, name):
             yield name, case.adjusted(**{name: value}).learner()
