@@ -14,7 +14,7 @@ from rich.table import Table
 from .. import __version__
 from ..engine import disk
 from ..evaluate.experiments import summarized
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from ..report import words
 from ..report.crew import crew_notes
 from ..report.drifts import summary

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .asking import Asking, AtRandom, ByMargin, BySpread
     from .drift import Drift, Watch
-    from .run import Checkpoint, Course, Run, Trace, follow, prequential, side_by_side, spaced_rows
+    from .run import Run, follow, prequential, side_by_side, spaced_rows
+    from .trace import Checkpoint, Course, Trace
 
 __all__ = [
     "Asking",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 _FILES = dict.fromkeys(("Asking", "AtRandom", "ByMargin", "BySpread"), "asking")
-_FILES |= dict.fromkeys(("Drift", "Watch"), "drift")
+_FILES |= dict.fromkeys(("Drift", "Watch"), "drift") | dict.fromkeys(("Checkpoint", "Course", "Trace"), "trace")
 
 
 def __getattr__(name: str) -> Any:
