@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from ..engine.state import ModelFileError
 from ..learner import Learner
-from ..metrics import LABELS, Metric, default_metrics
+from ..metrics import LABELS, PROBABILITIES, SCORES, Metric, default_metrics
 from ..numerics.rows import cut
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
 from ..sources.rows import Delay
@@ -27,8 +27,8 @@ from .digest import Digest
 from .drift import EVERY, FORGET, WARN, Plan, Watching, plan_of
 from .interrupts import uninterrupted
 from .late import InTime, InTurn
-from .models import Model, Shown, as_model, stacked_kinds
-from .trace import Checkpoint, Trace
+from .models import Model, Shown, as_model, stacked_kinds, widened
+from .trace import Checkpoint, Newcomer, Trace
 
 Times: TypeAlias = Callable[[Matrix], tuple[np.ndarray, np.ndarray]]
 
@@ -306,11 +306,14 @@ class Run:
             raise ValueError(f"delay={delay} must not be negative, every={every} must be at least 1.")
         self.model, self.source = model, source
         given = metrics if metrics is not None else default_metrics(model.task.name)
-        classes = model.task.classes if isinstance(model.task, Classification) else None
+        task = model.task
+        classes = task.classes if isinstance(task, Classification) else None
         self.cumulative = [metric.fresh(classes) for metric in given]
         self.window = [metric.fresh(classes) for metric in given]
         self.kinds = frozenset(metric.needs for metric in given)
-        self.trace = Trace(source.name, model.name, model.task.name, model.seed, given[-1].name)
+        self.trace = Trace(source.name, model.name, task.name, model.seed, given[-1].name)
+        self.trace.classes = [] if classes is None else classes.tolist()
+        self._began_as, self._ended = task.name, set[str]()  # metrics of the task as it was before a class came
         self.delay = delay
         self.rows = 0  # shown
         self.over = False  # whether the source has ended
@@ -382,11 +385,10 @@ class Run:
             )
         with uninterrupted():
             self.over = True
-            if self._waiting.n > 0:
-                self._timed(lambda: self.model.learn(*self._waiting.take(self._waiting.n), frozenset()))
-            rest = self._in_time.rest()
-            if rest is not None:
-                self._timed(lambda: self.model.learn(*rest, frozenset()))
+            n = self._waiting.n
+            if n > 0:
+                self._timed(lambda: self._learn_late(*self._waiting.take(n), range(self.rows - n, self.rows)))
+            self._timed(lambda: self._in_time.rest(self._learn_late))
             if self.rows > 0 and (not self.trace.checkpoints or self.trace.checkpoints[-1].rows < self.rows):
                 self.trace.checkpoints.append(self.trace.last)
 
@@ -407,6 +409,7 @@ class Run:
             "digest": None if self._digest is None or place is not None else self._digest.value(),
             "place": place,
             "drift": None if self._watching is None else self._watching.state(),
+            "newcomers": [list(newcomer) for newcomer in self.trace.newcomers],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -435,6 +438,7 @@ class Run:
                     raise ModelFileError(f"{what} ({error}); begin anew.") from None
         self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
+        self.trace.newcomers[:] = [Newcomer(*one) for one in state.get("newcomers", [])]
         self.trace.parameters = self.model.parameters
         if self._watching is not None:
             self._watching.restore(state["drift"])
@@ -454,7 +458,7 @@ class Run:
     def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
         if self._watching is not None and self._watching.due and self.rows % EVERY == 0:
             self._change(self._watching)
-        old = cut(X, slice(0)), y[:0]  # rows whose labels come now
+        old, before = (cut(X, slice(0)), y[:0]), self.model.task  # rows whose labels come now
         if self._times is not None:
             shown = self._timed(lambda: self._show_in_time(X, y, times))
         elif self._waiting.n < self.delay:
@@ -467,16 +471,14 @@ class Run:
         else:
             old = X, y
             shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
+        first = self.rows - self.delay
+        self._note(before, old[1], range(first, first + len(old[1])))
         self._watch(X, y, shown, old)
         if self._digest is not None:
             self._digest.add(X, y)
         if self._on_shown is not None:
             self._on_shown(self.rows, shown[LABELS])
-        task = self.model.task
-        for metric in chain(self.cumulative, self.window):
-            if isinstance(task, Classification):  # it may have grown
-                metric.classes = task.classes
-            metric.update(y, shown[metric.needs])
+        self._judge(y, shown)
         self.rows += len(y)
         self.trace.last = self._checkpoint()
         self.trace.parameters = self.model.parameters  # what is settled on the first rows changes with them
@@ -486,6 +488,34 @@ class Run:
             self._next_mark()
         if self._on_mark is not None and self._every is not None and self.rows % self._every == 0:
             self._on_mark(self)
+
+    def _judge(self, y: np.ndarray, shown: Shown) -> None:
+        task = later = self.model.task
+        if isinstance(task, Classification) and self.kinds & {SCORES, PROBABILITIES}:
+            later = task.grown(y)  # some labels may come later than their rows
+            shown = widened(shown, task, later)
+        for metric in chain(self.cumulative, self.window):
+            if later.name != self._began_as and later.name not in metric.tasks:
+                self._ended.add(metric.name)
+            elif metric.name not in self._ended:
+                if isinstance(later, Classification):
+                    metric.classes = later.classes
+                metric.update(y, shown[metric.needs])
+
+    def _note(self, before: Task, labels: np.ndarray, numbers: Sequence[int]) -> None:
+        """Note the classes that came with rows of these numbers, which were learned."""
+        task = self.model.task
+        if task is before or not (isinstance(task, Classification) and isinstance(before, Classification)):
+            return
+        self.trace.task, self.trace.classes = task.name, task.classes.tolist()
+        for place in before.newcomers(labels):
+            self.trace.newcomers.append(Newcomer(numbers[place] + 1, labels[place : place + 1].tolist()[0]))
+
+    def _learn_late(self, X: Matrix, y: np.ndarray, numbers: Sequence[int]) -> None:
+        """Learn rows that were shown before."""
+        before = self.model.task
+        self.model.learn(X, y, frozenset())
+        self._note(before, y, numbers)
 
     def _show_in_time(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> Shown:
         model, kinds, watching = self.model, self.kinds, self._watching
@@ -497,7 +527,7 @@ class Run:
             return shown
 
         def learn(rows: Matrix, labels: np.ndarray, numbers: list[int]) -> None:
-            model.learn(rows, labels, frozenset())
+            self._learn_late(rows, labels, numbers)
             self._keep(rows, labels)
             if watching is not None:
                 watching.see_labels(numbers, [self._in_time.n] * len(numbers))
@@ -541,7 +571,10 @@ class Run:
             self.seconds += self._clock() - start
 
     def _checkpoint(self) -> Checkpoint:
-        cumulative, window = ({m.name: m.value for m in metrics} for metrics in (self.cumulative, self.window))
+        cumulative, window = (
+            {m.name: math.nan if m.name in self._ended else m.value for m in metrics}
+            for metrics in (self.cumulative, self.window)
+        )
         model = self.model
         return Checkpoint(self.rows, cumulative, window, self.seconds, self.reading_seconds, model.size, model.n_bytes)
 

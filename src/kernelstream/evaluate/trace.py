@@ -68,13 +68,35 @@ class Checkpoint(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """It as a JSON value."""
-        return self._asdict() | {"metrics": _without_nan(self.metrics), "window": _without_nan(self.window)}
+        return _finite(self._asdict())
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
         """What `to_json` wrote."""
         found = {"metrics": _with_nan(written["metrics"]), "window": _with_nan(written["window"])}
         return cls(**written | found)
+
+
+class Newcomer(NamedTuple):
+    """A class that nobody had announced.
+
+    Parameters
+    ----------
+    row : the number of the row that brought it, the first one's being 1
+    label : what it is called
+
+    Examples
+    --------
+    >>> from kernelstream import Learner, Multiclass
+    >>> from kernelstream.evaluate import prequential
+    >>> from kernelstream.sources import open_source
+    >>> learner = Learner("rbp", Multiclass(range(9)), grow_classes=True)
+    >>> prequential(learner, open_source("digits")).newcomers
+    [Newcomer(row=10, label=9)]
+    """
+
+    row: int
+    label: Any
 
 
 _NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
@@ -87,7 +109,7 @@ class Trace:
 
     Parameters
     ----------
-    source, algorithm, task, seed : what ran on what
+    source, algorithm, task, seed : what ran on what; the task as it is by now
     headline : the metric to show where there is room for one
     parameters : of the model, flat: ``{"kernel": "gaussian", "kernel.gamma": 0.5, ...}``
     compiling_seconds : which are in no other time
@@ -96,6 +118,8 @@ class Trace:
     stopped : why it ended before its source did, if it did
     drifts : each `Drift` that was found
     predicting_seconds : of the test rows when they were last judged (`experiments.holdout`), in no other time
+    classes : that are known by now, in the order of the outputs; of a regression none
+    newcomers : each `Newcomer` among them
 
     Examples
     --------
@@ -119,6 +143,8 @@ class Trace:
     stopped: str = ""  # why it ended before its source did
     drifts: list[Drift] = field(default_factory=list)
     predicting_seconds: float = 0.0
+    classes: list[Any] = field(default_factory=list)
+    newcomers: list[Newcomer] = field(default_factory=list)
 
     @property
     def rows_per_second(self) -> float:
@@ -134,14 +160,16 @@ class Trace:
         return Course(*(np.array(column) for column in columns)) if self.checkpoints else Course(*np.zeros((3, 0)))
 
     def to_json(self) -> dict[str, Any]:
-        """The run as a JSON value: the final numbers first, then the checkpoints. A metric without a value is null."""
+        """The run as a JSON value: the final numbers first, then the checkpoints. What is not finite is null."""
         last = self.last
-        return {
+        written = {
             "source": self.source,
             "algorithm": self.algorithm,
             "task": self.task,
+            "classes": self.classes,
+            "newcomers": [newcomer._asdict() for newcomer in self.newcomers],
             "rows": last.rows,
-            **_without_nan(last.metrics),
+            **last.metrics,
             "seconds": last.seconds,
             "reading_seconds": last.reading_seconds,
             "compiling_seconds": self.compiling_seconds,
@@ -152,12 +180,18 @@ class Trace:
             "parameters": self.parameters,
             "stopped": self.stopped or None,
             "drifts": [drift._asdict() for drift in self.drifts],
-            "checkpoints": [checkpoint.to_json() for checkpoint in self.checkpoints],
+            "checkpoints": [checkpoint._asdict() for checkpoint in self.checkpoints],
         }
+        return _finite(written)
 
 
-def _without_nan(values: dict[str, float]) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
+def _finite(value: Any) -> Any:
+    """A JSON value with null for the numbers that JSON has not."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _with_nan(values: dict[str, float | None]) -> dict[str, float]:
