@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import chain, count, tee
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -30,6 +30,7 @@ from .late import InTime, InTurn
 from .models import Model, Shown, as_model, stacked_kinds, widened
 from .trace import Checkpoint, Newcomer, Trace
 
+Found = TypeVar("Found")
 Times: TypeAlias = Callable[[Matrix], tuple[np.ndarray, np.ndarray]]
 
 _FIRST_CHECKPOINT = 16
@@ -559,7 +560,7 @@ class Run:
             self._timed(lambda: self.model.learn(*self._kept.all(), frozenset()))
         watching.begin()
 
-    def _timed(self, learn: Callable[[], Shown]) -> Shown:
+    def _timed(self, learn: Callable[[], Found]) -> Found:
         start = self._clock()
         try:
             return learn()
