@@ -168,6 +168,22 @@ def test_words_as_labels_and_brackets_in_names(tmp_path):
     assert record["mistake_rate"] < 0.15
 
 
+@pytest.mark.parametrize("metrics", ["mistake_rate", "hinge_loss", "auc,mistake_rate"])
+def test_the_result_says_where_a_class_came_that_nobody_had_announced(tmp_path, metrics):
+    file, record = tmp_path / "late.csv", tmp_path / "r.json"
+    labels = ["no", "yes"] * 2500 + ["no", "maybe"] * 50  # the first 4,096 rows have two
+    file.write_text("x,label\n" + "".join(f"{len(label) + t % 7},{label}\n" for t, label in enumerate(labels)))
+    options = ("--algorithm", "rbp", "--metrics", metrics, "--json", record, "--save", tmp_path / "m.ks")
+    answer = call("run", file, *options, "--set", "kernel.gamma=0.5")
+    assert answer.exit_code == 0, answer.output
+    written = json.loads(record.read_text())
+    assert (written["task"], written["classes"]) == ("multiclass", ["no", "yes", "maybe"])
+    assert written["newcomers"] == [{"row": 5002, "label": "maybe"}]
+    said = " ".join(answer.stdout.split())
+    assert "classes 3, 'maybe' came at row 5,002" + (", where AUC ended" if "auc" in metrics else "") in said
+    assert Learner.load(tmp_path / "m.ks").task.name == "multiclass"
+
+
 def test_features_may_appear_late(tmp_path):
     file = tmp_path / "late.libsvm"
     file.write_text("1 1:1\n-1 1:-1\n" * 50 + "1 1:1 900:2\n-1 1:-1 7:1\n" * 50)

@@ -16,13 +16,15 @@ from kernelstream import ALGORITHMS, FOGD, Binary, Learner, Multiclass, Regressi
 from kernelstream.algorithms.density import WIDER
 from kernelstream.engine.opening import LAST
 from kernelstream.evaluate import run as evaluate_run
+from kernelstream.evaluate.drift import Drift
 from kernelstream.evaluate.models import OwnModel
 from kernelstream.evaluate.run import Run, follow, prequential, spaced_rows
 from kernelstream.evaluate.settings import spec_from
+from kernelstream.evaluate.trace import Checkpoint, Trace
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.cases import SMALL
 from kernelstream.laws.examples import adjusted
-from kernelstream.metrics import MSE, RMSE, Metric, MistakeRate
+from kernelstream.metrics import MSE, RMSE, HingeLoss, Metric, MistakeRate, metrics_from
 from kernelstream.sources import ArraySource, LibsvmSource, SourceError, fit_scaling, open_source
 from kernelstream.sources.survey import survey
 
@@ -334,6 +336,7 @@ import json, resource, sys
 from kernelstream import Learner
 from kernelstream.evaluate import prequential
 from kernelstream.evaluate.settings import spec_from
+from kernelstream.evaluate.trace import Checkpoint, Trace
 from kernelstream.sources import open_source
 from kernelstream.sources.survey import survey
 
@@ -366,3 +369,60 @@ def test_three_million_rows_take_little_memory_and_always_the_same(algorithm, se
     assert checkpoints <= 142
     assert megabytes < 300
     assert growth < 10
+
+
+# Classes that come later.
+
+
+def late_rows():
+    """Two classes, a third in row 101 and a fourth in row 151."""
+    X, y = stream("binary", n=300)
+    y = y.astype(object)
+    y[100::4], y[150::5] = "maybe", "never"
+    return X, y.astype(str)
+
+
+@pytest.mark.parametrize("delay", [0, 30, 500])
+@pytest.mark.parametrize("block_rows", [1, 7, 300])
+def test_a_trace_says_which_classes_came_where_and_what_they_cost(block_rows, delay):
+    X, y = late_rows()
+    several = learner(grow_classes=True)
+    measured = metrics_from(["hinge_loss", "log_loss", "auc", "mistake_rate"], several.task)
+    trace = prequential(several, ArraySource(X, y, block_rows=block_rows), metrics=measured, delay=delay)
+    assert (trace.task, trace.classes) == ("multiclass", ["no", "yes", "maybe", "never"])
+    assert trace.newcomers == [(101, "maybe"), (151, "never")]
+    assert np.isfinite([trace.last.metrics["hinge_loss"], trace.last.metrics["log_loss"]]).all()
+    assert math.isnan(trace.last.metrics["auc"])  # which is of two classes
+    assert not math.isnan(trace.checkpoints[0].metrics["auc"]) or delay
+    written = json.loads(json.dumps(trace.to_json(), allow_nan=False))
+    assert written["newcomers"] == [{"row": 101, "label": "maybe"}, {"row": 151, "label": "never"}]
+    assert written["auc"] is None
+
+
+def test_a_class_that_nobody_knew_has_the_score_of_a_learner_before_its_first_row():
+    scores = np.array([[0.5, -2.0, -np.inf], [-0.25, 0.0, -np.inf]])
+    assert HingeLoss(["a", "b", "c"]).update(["c", "b"], scores).value == (1.5 + 0.75) / 2
+
+
+def test_newcomers_are_found_by_the_clock_and_survive_a_resume():
+    X, y = late_rows()
+    rows = np.column_stack([X, np.arange(300.0)])
+    trace = prequential(learner(grow_classes=True), ArraySource(rows, y), moment=4, delay=0, metrics=[MistakeRate()])
+    assert trace.newcomers == [(101, "maybe"), (151, "never")]
+    source = ArraySource(X, y)
+    whole = Run(OwnModel(learner(grow_classes=True)), source, every=100)
+    follow([whole], source)
+    again = Run(OwnModel(whole.model.learner), source, every=100)
+    again.restore(json.loads(json.dumps(whole.state(), allow_nan=False)))
+    assert (again.trace.newcomers, again.trace.classes) == (whole.trace.newcomers, whole.trace.classes)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_trace_is_valid_json_whatever_its_numbers(value):
+    last = Checkpoint(1, {"mse": value}, {"mse": value}, value, value, 0, 0)
+    trace = Trace("s", "a", "regression", 0, "mse", {"C": value, "more": (value, 1.0)}, value, [last], last)
+    trace.drifts.append(Drift(1, "d", "error", value, value, "warn"))
+    written = json.loads(json.dumps(trace.to_json(), allow_nan=False))
+    assert written["mse"] is written["parameters"]["C"] is None
+    assert written["parameters"]["more"] == [None, 1.0]
+    json.dumps(last.to_json(), allow_nan=False)

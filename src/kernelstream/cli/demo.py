@@ -17,8 +17,9 @@ from ..engine.cores import available
 from ..evaluate.building import learner_for
 from ..evaluate.naive import naive
 from ..evaluate.processes import Processes
-from ..evaluate.run import Trace, prequential
+from ..evaluate.run import prequential
 from ..evaluate.settings import spec_from
+from ..evaluate.trace import Trace
 from ..metrics import default_metrics
 from ..numerics.compile import INTERPRETED, SHELVES
 from ..report.machine import machine

@@ -14,7 +14,8 @@ from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import Model, OwnModel
 from ..evaluate.naive import by_labels, naive
-from ..evaluate.run import Run, Trace, every_rows, follow, prequential
+from ..evaluate.run import Run, every_rows, follow, prequential
+from ..evaluate.trace import Trace
 from ..learner import Learner, OnlineLearner
 from ..metrics import Metric, default_metrics
 from ..report.drifts import in_words

@@ -14,7 +14,8 @@ from rich.table import Table
 from .. import __version__
 from ..engine import disk
 from ..evaluate.experiments import summarized
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
+from ..metrics import METRICS
 from ..report import words
 from ..report.crew import crew_notes
 from ..report.drifts import summary
@@ -31,6 +32,9 @@ from .request import Request
 
 if TYPE_CHECKING:
     from ..distributed.coordinator import Result
+
+
+_MOST_CLASSES = 5  # that came later and are shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,8 @@ def finish(request: Request, outcome: Outcome) -> None:
         raise typer.Exit(o.INTERRUPTED)
     Console(stderr=request.to_stdout).print(_table(request, outcome))
     say(console, *(f"stopped: {trace.stopped}" for trace in outcome.traces if trace.stopped))
+    if not request.alone:
+        say(console, *(f"classes: {_classes(trace)}" for trace in outcome.traces[:1] if trace.newcomers))
     say(console, *outcome.notices)
     if request.json_file is not None:
         _write(request.json_file, json.dumps(_record(request, outcome), indent=2, allow_nan=False) + "\n")
@@ -90,6 +96,8 @@ def _table(request: Request, outcome: Outcome) -> Table:
     notes = {"scale": request.scale}
     if outcome.found is not None and doubtful(outcome.found):
         notes["task"] = f"{trace.task}, for {outcome.found.reason.rstrip(',')}; --task multiclass if they are classes"
+    if trace.newcomers:
+        notes["classes"] = _classes(trace)
     if outcome.test is not None:
         notes["judged by"] = outcome.test if trace.last.metrics else "nothing yet"
     if request.delay > 0:
@@ -113,6 +121,23 @@ def _table(request: Request, outcome: Outcome) -> Table:
     if outcome.saved is not None:
         notes["model"] = str(outcome.saved)
     return run_table(trace, notes, interrupted=outcome.interrupted)
+
+
+def _classes(trace: Trace) -> str:
+    """How many there are, and where those came that nobody had announced."""
+    came = [
+        f"{newcomer.label!r} came at row {words.count(newcomer.row)}" for newcomer in trace.newcomers[:_MOST_CLASSES]
+    ]
+    rest = len(trace.newcomers) - len(came)
+    ended = [name for name in trace.last.metrics if name in METRICS and trace.task not in METRICS[name].tasks]
+    return ", ".join(
+        [
+            words.count(len(trace.classes)),
+            *came,
+            *([f"{words.count(rest)} more later"] if rest else []),
+            *(f"where {words.metric_name(name)} ended, which is of two" for name in ended),
+        ]
+    )
 
 
 def _record(request: Request, outcome: Outcome) -> dict[str, Any]:

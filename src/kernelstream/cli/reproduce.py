@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..evaluate.interrupts import Interrupts
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from . import options as o
 from .looking import say
 

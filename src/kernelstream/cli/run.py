@@ -14,8 +14,8 @@ def run(request: RunRequest) -> None:
 
     Each row is predicted before it is learned from. With --task auto the first 4,096 rows decide: text labels mean
     classification, and so do whole numbers with at most 20 different values; everything else is regression. Classes
-    that come later are added to three or more; --classes announces them all, --survey reads all rows first to know
-    them. Ctrl-C ends with the table so far, and the model so far is saved.
+    that come later are added, and the result says where; --classes announces them all, --survey reads all rows first
+    to know them. Ctrl-C ends with the table so far, and the model so far is saved.
 
     Exit codes: 0 done, 2 bad options or data (one line on stderr says what), 130 interrupted.
     """

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..evaluate.run import Checkpoint, Trace
 from ..evaluate.settings import flat
+from ..evaluate.trace import Checkpoint, Trace
 from ..learner import Learner
 from ..metrics import Metric
 from ..sources import Source

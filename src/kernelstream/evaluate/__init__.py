@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .asking import Asking, AtRandom, ByMargin, BySpread
     from .drift import Drift, Watch
-    from .run import Checkpoint, Course, Run, Trace, follow, prequential, side_by_side, spaced_rows
+    from .run import Run, follow, prequential, side_by_side, spaced_rows
+    from .trace import Checkpoint, Course, Newcomer, Trace
 
 __all__ = [
     "Asking",
@@ -16,6 +17,7 @@ __all__ = [
     "Checkpoint",
     "Course",
     "Drift",
+    "Newcomer",
     "Run",
     "Trace",
     "Watch",
@@ -26,7 +28,9 @@ __all__ = [
 ]
 
 _FILES = dict.fromkeys(("Asking", "AtRandom", "ByMargin", "BySpread"), "asking")
-_FILES |= dict.fromkeys(("Drift", "Watch"), "drift")
+_FILES |= dict.fromkeys(("Drift", "Watch"), "drift") | dict.fromkeys(
+    ("Checkpoint", "Course", "Newcomer", "Trace"), "trace"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,8 @@ from .building import learner_for
 from .interrupts import uninterrupted
 from .models import Model, as_model
 from .processes import Processes, cores
-from .run import Checkpoint, Trace, prequential
+from .run import prequential
+from .trace import Checkpoint, Trace
 
 
 def judged(model: Any, source: Source, *, metrics: Metrics = None) -> dict[str, float]:

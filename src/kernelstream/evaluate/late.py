@@ -89,10 +89,11 @@ class InTime:
                 raise ValueError(f"Row {self.n + int(np.argmin(good))}: {why}.")
         self._now = float(moments[-1])
 
-    def rest(self) -> LabelledBlock | None:
-        """The rows whose labels have not come."""
+    def rest(self, learn: Callable[[Matrix, np.ndarray, list[int]], Any]) -> None:
+        """Have the rows learned whose labels have not come."""
         due = self._due(np.inf)
-        return _joined([block for _, block in due]) if due else None
+        if due:
+            learn(*_joined([block for _, block in due]), [number for number, _ in due])
 
     def _due(self, moment: float) -> list[tuple[int, LabelledBlock]]:
         found = []

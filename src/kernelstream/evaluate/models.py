@@ -119,6 +119,22 @@ class OwnModel(Model):
         return shown
 
 
+def widened(shown: Shown, task: Task, later: Task) -> Shown:
+    """What a model of one task has shown, for the classes of one that grew from it: of a class that it did not know
+    it says a score of -inf, and a chance of 0.
+    """
+    if later is task:
+        return shown
+    found = dict(shown)
+    for kind, nothing in ((SCORES, -np.inf), (PROBABILITIES, 0.0)):
+        given = shown.get(kind)
+        if given is not None:
+            if isinstance(task, Binary) and given.shape[1] == 1:
+                given = np.hstack([-0.5 * given, 0.5 * given])
+            found[kind] = np.pad(given, ((0, 0), (0, later.n_outputs - given.shape[1])), constant_values=nothing)
+    return found
+
+
 class SklearnModel(Model):
     """An estimator with `partial_fit`, which it gets a row at a time."""
 

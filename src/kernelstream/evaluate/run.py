@@ -7,17 +7,16 @@ learn side by side from one reading pass.
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain, count, tee
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ..engine.state import ModelFileError
 from ..learner import Learner
-from ..metrics import LABELS, Metrics, judges
+from ..metrics import LABELS, PROBABILITIES, SCORES, Metrics, judges
 from ..numerics.rows import cut
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
 from ..sources.rows import Delay, duration
@@ -25,161 +24,17 @@ from ..sources.survey import survey
 from ..tasks import Classification, Task
 from ..teaching import explained
 from .digest import Digest
-from .drift import EVERY, FORGET, WARN, Drift, Plan, Watching, plan_of
+from .drift import EVERY, FORGET, WARN, Plan, Watching, plan_of
 from .interrupts import uninterrupted
 from .late import InTime, InTurn
-from .models import Model, Shown, as_model, stacked_kinds
+from .models import Model, Shown, as_model, stacked_kinds, widened
+from .trace import Checkpoint, Newcomer, Trace
 
+Found = TypeVar("Found")
 Times: TypeAlias = Callable[[Matrix], tuple[np.ndarray, np.ndarray]]
 
 _FIRST_CHECKPOINT = 16
 _CHECKPOINTS_PER_DOUBLING = 8
-
-
-class Course(NamedTuple):
-    """A metric at the checkpoints: over all rows so far, and in the window since the checkpoint before.
-
-    Parameters
-    ----------
-    rows : how many there were at each checkpoint
-    so_far : the metric over all of them
-    window : the metric since the checkpoint before
-
-    Examples
-    --------
-    >>> from kernelstream import Learner, Multiclass
-    >>> from kernelstream.evaluate import prequential
-    >>> from kernelstream.sources import open_source
-    >>> trace = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits"), checkpoints=600)
-    >>> trace.course("mistake_rate").rows.tolist()
-    [600, 1200, 1797]
-    """
-
-    rows: np.ndarray
-    so_far: np.ndarray
-    window: np.ndarray
-
-
-@explained(written="what `to_json` gave")
-class Checkpoint(NamedTuple):
-    """Where a run stood.
-
-    Parameters
-    ----------
-    rows : after so many
-    metrics : by name, over all of them
-    window : by name, since the checkpoint before
-    seconds : of learning
-    reading_seconds : of reading, beside it
-    size : points stored, or features
-    bytes : of the model
-
-    Examples
-    --------
-    >>> from kernelstream import Learner, Multiclass
-    >>> from kernelstream.evaluate import prequential
-    >>> from kernelstream.sources import open_source
-    >>> last = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits")).last
-    >>> last.rows, sorted(last.metrics)
-    (1797, ['mistake_rate'])
-    """
-
-    rows: int
-    metrics: dict[str, float]
-    window: dict[str, float]
-    seconds: float  # learning
-    reading_seconds: float
-    size: int
-    bytes: int
-
-    def to_json(self) -> dict[str, Any]:
-        """It as a JSON value."""
-        return self._asdict() | {"metrics": _without_nan(self.metrics), "window": _without_nan(self.window)}
-
-    @classmethod
-    def from_json(cls, written: dict[str, Any]) -> Self:
-        """What `to_json` wrote."""
-        found = {"metrics": _with_nan(written["metrics"]), "window": _with_nan(written["window"])}
-        return cls(**written | found)
-
-
-_NOTHING = Checkpoint(0, {}, {}, 0.0, 0.0, 0, 0)
-
-
-@explained(metric="its name, as `metrics` of a checkpoint has it")
-@dataclass
-class Trace:
-    """One run: what ran on what, where it stood at each checkpoint, where it stands now, what drift it met.
-
-    Parameters
-    ----------
-    source, algorithm, task, seed : what ran on what
-    headline : the metric to show where there is room for one
-    parameters : of the model, flat: ``{"kernel": "gaussian", "kernel.gamma": 0.5, ...}``
-    compiling_seconds : which are in no other time
-    checkpoints : a `Checkpoint` at each
-    last : the `Checkpoint` of the last row so far
-    stopped : why it ended before its source did, if it did
-    drifts : each `Drift` that was found
-    predicting_seconds : of the test rows when they were last judged (`experiments.holdout`), in no other time
-
-    Examples
-    --------
-    >>> from kernelstream import Learner, Multiclass
-    >>> from kernelstream.evaluate import prequential
-    >>> from kernelstream.sources import open_source
-    >>> trace = prequential(Learner("rbp", Multiclass(range(10))), open_source("digits"))
-    >>> trace.algorithm, trace.headline, trace.last.rows, trace.to_json()["rows"]
-    ('rbp', 'mistake_rate', 1797, 1797)
-    """
-
-    source: str
-    algorithm: str
-    task: str
-    seed: int
-    headline: str  # the metric to show where there is room for one
-    parameters: dict[str, Any] = field(default_factory=dict)  # flat: {"kernel": "gaussian", "kernel.gamma": 0.5, ...}
-    compiling_seconds: float = 0.0
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    last: Checkpoint = _NOTHING
-    stopped: str = ""  # why it ended before its source did
-    drifts: list[Drift] = field(default_factory=list)
-    predicting_seconds: float = 0.0
-
-    @property
-    def rows_per_second(self) -> float:
-        """Rows learned in a second of learning time."""
-        return self.last.rows / self.last.seconds if self.last.seconds > 0 else 0.0
-
-    def course(self, metric: str | None = None) -> Course:
-        """A metric's way, by its name; the headline's."""
-        name = self.headline if metric is None else metric
-        if self.checkpoints and name not in self.checkpoints[0].metrics:
-            raise ValueError(f"{name!r} was not measured; {', '.join(self.checkpoints[0].metrics)} were.")
-        columns = zip(*((one.rows, one.metrics[name], one.window[name]) for one in self.checkpoints), strict=True)
-        return Course(*(np.array(column) for column in columns)) if self.checkpoints else Course(*np.zeros((3, 0)))
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as a JSON value: the final numbers first, then the checkpoints. A metric without a value is null."""
-        last = self.last
-        return {
-            "source": self.source,
-            "algorithm": self.algorithm,
-            "task": self.task,
-            "rows": last.rows,
-            **_without_nan(last.metrics),
-            "seconds": last.seconds,
-            "reading_seconds": last.reading_seconds,
-            "compiling_seconds": self.compiling_seconds,
-            "rows_per_second": self.rows_per_second,
-            "size": last.size,
-            "bytes": last.bytes,
-            "seed": self.seed,
-            "parameters": self.parameters,
-            "stopped": self.stopped or None,
-            "drifts": [drift._asdict() for drift in self.drifts],
-            "checkpoints": [checkpoint.to_json() for checkpoint in self.checkpoints],
-        }
 
 
 def _times(source: Source, moment: Any, delay: Delay) -> Times | None:
@@ -471,6 +326,8 @@ class Run:
         self.cumulative, self.window = (judges(metrics, model.task) for _ in range(2))
         self.kinds = frozenset(metric.needs for metric in self.cumulative)
         self.trace = Trace(source.name, model.name, model.task.name, model.seed, self.cumulative[-1].name)
+        self.trace.classes = model.task.classes.tolist() if isinstance(model.task, Classification) else []
+        self._began_as, self._ended = model.task.name, set[str]()  # metrics of the task as it was before a class came
         self.delay = delay
         self.rows = 0  # shown
         self.over = False  # whether the source has ended
@@ -542,11 +399,10 @@ class Run:
             )
         with uninterrupted():
             self.over = True
-            if self._waiting.n > 0:
-                self._timed(lambda: self.model.learn(*self._waiting.take(self._waiting.n), frozenset()))
-            rest = self._in_time.rest()
-            if rest is not None:
-                self._timed(lambda: self.model.learn(*rest, frozenset()))
+            n = self._waiting.n
+            if n > 0:
+                self._timed(lambda: self._learn_late(*self._waiting.take(n), range(self.rows - n, self.rows)))
+            self._timed(lambda: self._in_time.rest(self._learn_late))
             if self.rows > 0 and (not self.trace.checkpoints or self.trace.checkpoints[-1].rows < self.rows):
                 self.trace.checkpoints.append(self.trace.last)
 
@@ -567,6 +423,7 @@ class Run:
             "digest": None if self._digest is None or place is not None else self._digest.value(),
             "place": place,
             "drift": None if self._watching is None else self._watching.state(),
+            "newcomers": [list(newcomer) for newcomer in self.trace.newcomers],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -595,6 +452,7 @@ class Run:
                     raise ModelFileError(f"{what} ({error}); begin anew.") from None
         self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
+        self.trace.newcomers[:] = [Newcomer(*one) for one in state.get("newcomers", [])]
         self.trace.parameters = self.model.parameters
         if self._watching is not None:
             self._watching.restore(state["drift"])
@@ -614,7 +472,7 @@ class Run:
     def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
         if self._watching is not None and self._watching.due and self.rows % EVERY == 0:
             self._change(self._watching)
-        old = cut(X, slice(0)), y[:0]  # rows whose labels come now
+        old, before = (cut(X, slice(0)), y[:0]), self.model.task  # rows whose labels come now
         if self._times is not None:
             shown = self._timed(lambda: self._show_in_time(X, y, times))
         elif self._waiting.n < self.delay:
@@ -627,16 +485,14 @@ class Run:
         else:
             old = X, y
             shown = self._timed(lambda: self.model.learn(X, y, self.kinds))
+        first = self.rows - self.delay
+        self._note(before, old[1], range(first, first + len(old[1])))
         self._watch(X, y, shown, old)
         if self._digest is not None:
             self._digest.add(X, y)
         if self._on_shown is not None:
             self._on_shown(self.rows, shown[LABELS])
-        task = self.model.task
-        for metric in chain(self.cumulative, self.window):
-            if isinstance(task, Classification):  # it may have grown
-                metric.classes = task.classes
-            metric.update(y, shown[metric.needs])
+        self._judge(y, shown)
         self.rows += len(y)
         self.trace.last = self._checkpoint()
         self.trace.parameters = self.model.parameters  # what is settled on the first rows changes with them
@@ -646,6 +502,34 @@ class Run:
             self._next_mark()
         if self._on_mark is not None and self._every is not None and self.rows % self._every == 0:
             self._on_mark(self)
+
+    def _judge(self, y: np.ndarray, shown: Shown) -> None:
+        task = later = self.model.task
+        if isinstance(task, Classification) and self.kinds & {SCORES, PROBABILITIES}:
+            later = task.grown(y)  # some labels may come later than their rows
+            shown = widened(shown, task, later)
+        for metric in chain(self.cumulative, self.window):
+            if later.name != self._began_as and later.name not in metric.tasks:
+                self._ended.add(metric.name)
+            elif metric.name not in self._ended:
+                if isinstance(later, Classification):
+                    metric.classes = later.classes
+                metric.update(y, shown[metric.needs])
+
+    def _note(self, before: Task, labels: np.ndarray, numbers: Sequence[int]) -> None:
+        """Note the classes that came with rows of these numbers, which were learned."""
+        task = self.model.task
+        if task is before or not (isinstance(task, Classification) and isinstance(before, Classification)):
+            return
+        self.trace.task, self.trace.classes = task.name, task.classes.tolist()
+        for place in before.newcomers(labels):
+            self.trace.newcomers.append(Newcomer(numbers[place] + 1, labels[place : place + 1].tolist()[0]))
+
+    def _learn_late(self, X: Matrix, y: np.ndarray, numbers: Sequence[int]) -> None:
+        """Learn rows that were shown before."""
+        before = self.model.task
+        self.model.learn(X, y, frozenset())
+        self._note(before, y, numbers)
 
     def _show_in_time(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> Shown:
         model, kinds, watching = self.model, self.kinds, self._watching
@@ -657,7 +541,7 @@ class Run:
             return shown
 
         def learn(rows: Matrix, labels: np.ndarray, numbers: list[int]) -> None:
-            model.learn(rows, labels, frozenset())
+            self._learn_late(rows, labels, numbers)
             self._keep(rows, labels)
             if watching is not None:
                 watching.see_labels(numbers, [self._in_time.n] * len(numbers))
@@ -689,7 +573,7 @@ class Run:
             self._timed(lambda: self.model.learn(*self._kept.all(), frozenset()))
         watching.begin()
 
-    def _timed(self, learn: Callable[[], Shown]) -> Shown:
+    def _timed(self, learn: Callable[[], Found]) -> Found:
         start = self._clock()
         try:
             return learn()
@@ -701,7 +585,10 @@ class Run:
             self.seconds += self._clock() - start
 
     def _checkpoint(self) -> Checkpoint:
-        cumulative, window = ({m.name: m.value for m in metrics} for metrics in (self.cumulative, self.window))
+        cumulative, window = (
+            {m.name: math.nan if m.name in self._ended else m.value for m in metrics}
+            for metrics in (self.cumulative, self.window)
+        )
         model = self.model
         return Checkpoint(self.rows, cumulative, window, self.seconds, self.reading_seconds, model.size, model.n_bytes)
 
@@ -727,11 +614,3 @@ class _Clock:
     def timed(self, work: Callable[[], Any]) -> tuple[Any, float]:
         start = time.perf_counter()
         return work(), time.perf_counter() - start
-
-
-def _without_nan(values: dict[str, float]) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in values.items()}
-
-
-def _with_nan(values: dict[str, float | None]) -> dict[str, float]:
-    return {name: math.nan if value is None else value for name, value in values.items()}

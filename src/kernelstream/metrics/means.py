@@ -126,7 +126,7 @@ class LogLoss(Metric):
 
 class HingeLoss(Metric):
     """The mean of max(0, 1 - y f), y = +-1; of several classes, of max(0, 1 + the largest other score - the true
-    one's).
+    one's). A class that the model did not know, whose score is -inf, has the score 0, as all have before a row.
     """
 
     name = "hinge_loss"
@@ -140,7 +140,7 @@ class HingeLoss(Metric):
             return np.maximum(0.0, 1.0 - np.where(places == 1, 1.0, -1.0) * scores[:, 0])
         _check_columns(self, scores)
         rows = np.arange(len(places))
-        true = scores[rows, places]
+        true = np.where(np.isneginf(scores[rows, places]), 0.0, scores[rows, places])
         scores[rows, places] = -math.inf
         return np.maximum(0.0, 1.0 + scores.max(axis=1) - true)
 

@@ -14,8 +14,9 @@ from ..algorithms import ALGORITHMS
 from ..engine import Algorithm
 from ..evaluate.experiments import Repetition, holdout, repeated
 from ..evaluate.models import as_model
-from ..evaluate.run import Checkpoint, Run, Trace, follow
+from ..evaluate.run import Run, follow
 from ..evaluate.settings import spec_from
+from ..evaluate.trace import Checkpoint, Trace
 from ..learner import Learner
 from ..metrics import METRICS, Metric
 from ..sources import ArraySource

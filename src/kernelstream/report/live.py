@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from ..extras import needing
 from ..sources import Source
 from . import words

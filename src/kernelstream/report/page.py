@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from ..engine import disk
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from . import words
 from .cells import Cell, Row, table
 from .drifts import summary

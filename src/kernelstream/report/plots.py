@@ -12,7 +12,7 @@ import numpy as np
 
 from ..engine import disk
 from ..evaluate.drift import WARN
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from ..extras import needing
 from . import words
 from .ends import End, name_lines, tell_what_is_cut

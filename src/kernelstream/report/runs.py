@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..evaluate.experiments import mean_and_deviation
-from ..evaluate.run import Checkpoint, Trace
+from ..evaluate.trace import Checkpoint, Trace
 from . import words
 
 ROWS, SECONDS = "rows", "learning time"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..evaluate.run import Trace
+from ..evaluate.trace import Trace
 from ..extras import needing
 from . import words
 from .runs import Run, by_source, metric_names
