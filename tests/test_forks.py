@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from benchmarks.merges import rows_of
 
-from kernelstream import ALGORITHMS, Learner, Regression, make
-from kernelstream.engine.inputs import OnlineScaling
+from kernelstream import ALGORITHMS, Learner, OnlineKernelRegressor, Regression, make
+from kernelstream.engine.inputs import OnlineScaling, fitted
 from kernelstream.kernels import Gaussian
 from kernelstream.numerics import expansion
 
@@ -171,3 +171,29 @@ def test_classes_can_be_announced_on_the_way():
     assert np.mean(learner.predict(X) == y) > 0.8
     with pytest.raises(ValueError, match="without grow_classes"):
         Learner("fogd", Multiclass(["a", "b"])).announce(["c"])
+
+
+@pytest.mark.parametrize("verb", ["merge", "unmerge", "distance"])
+def test_what_is_no_learner_is_refused_by_name(verb):
+    learner = Learner("fogd", Regression())
+    learner.learn([[1.0]], [1.0])
+    for other in ("model.ks", None, OnlineKernelRegressor()):
+        with pytest.raises(TypeError, match=r"is no Learner\. A file's is Learner\.load"):
+            getattr(learner, verb)(other)
+    with pytest.raises(TypeError, match="is no Learner"):
+        learner.merge(learner.snapshot(), since="model.ks")
+    estimator = OnlineKernelRegressor("fogd").fit([[1.0]], [1.0])
+    if verb != "distance":
+        for other in ("model.ks", learner):
+            with pytest.raises(TypeError, match="is no estimator of online kernels"):
+                getattr(estimator, verb)(other)
+
+
+def test_learners_and_scalings_say_what_they_are():
+    learner = Learner("fogd", Regression(), scaling="online")
+    learner.learn([[1.0], [2.0]], [1.0, 2.0])
+    assert repr(learner) == "<Learner of fogd, regression, 2 rows>"
+    assert repr(learner.inputs.features) == "<scaling online by 2 rows>"
+    assert repr(Learner("fogd", Regression(), scaling="metric").inputs.features) == "<scaling metric by 0 rows>"
+    fixed = fitted("standard", [np.ones((3, 2))])
+    assert repr(OnlineKernelRegressor(scaling=fixed)).endswith("(scaling=<scaling standard of 2 features>)")

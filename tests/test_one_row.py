@@ -82,6 +82,31 @@ def test_what_a_block_refuses_is_refused_and_changes_nothing(x, label, weight, w
     assert snapshot(learner) == before
 
 
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("x", [np.zeros((1, 6)), [[0.0] * 6], sp.csr_array(np.ones((1, 6))), np.float64(1.0), 3.0])
+def test_what_is_no_row_is_refused_by_its_shape(x, warm):
+    learner = Learner(SPECS[0], Binary([-1, 1]))
+    if warm:
+        learner.learn(*stream("binary"))
+    before = snapshot(learner)
+    asked = (learner.scores_one, lambda x: learner.learn_one(x, 1), lambda x: learner.predict(x, id=1))
+    for ask in asked:
+        with pytest.raises(ValueError, match=r"One row is .* got shape \("):
+            ask(x)
+    assert snapshot(learner) == before
+
+
+@pytest.mark.parametrize(("weight", "words"), [("much", "must be numbers"), ([1.0, 2.0], "must be 1D array or scalar")])
+def test_a_weight_is_a_number_and_none_counts_as_one(weight, words):
+    X, y = stream("binary")
+    left, right = (Learner(SPECS[0], Binary([-1, 1])) for _ in range(2))
+    with pytest.raises(ValueError, match=words):
+        left.learn_one(X[0], y[0], weight=weight)
+    for t, one in enumerate([None, 1, np.float32(1.0)]):
+        assert np.array_equal(left.learn_one(X[t], y[t], weight=one), right.learn_one(X[t], y[t]))
+    assert snapshot(left) == snapshot(right)
+
+
 def test_a_wrong_width_is_refused():
     learner = Learner(SPECS[0], Binary([-1, 1]))
     learner.learn(*stream("binary"))

@@ -275,6 +275,8 @@ def test_a_delimiter_is_one_character(tmp_path, sign):
     ("arguments", "parts"),
     [
         (("--algorithm", "fogdd"), ("did you mean fogd?",)),
+        (("--algorithm", "bsgd"), ("did you mean bsgd-r or bsgd-p or bsgd-m?",)),
+        (("--algorithm", "bpa"), ("did you mean bpa-s or bpa-p or bpa-nn?",)),
         (("--algorithm", "fogd", "--set", "kernel=gausian"), ("did you mean gaussian?",)),
         (("--algorithm", "fogd", "--set", "loss=hing"), ("did you mean hinge?",)),
         (("--metrics", "mistakerate"), ("did you mean mistake_rate?",)),

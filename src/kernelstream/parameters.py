@@ -24,10 +24,15 @@ LARGEST_SEED = 2**63 - 1
 PLACES: dict[str, str] = {}
 
 
+_MOST_ALIKE = 4  # words that are asked about at a time
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """A question about the known word that is nearest, if one is near."""
-    near = difflib.get_close_matches(str(word).lower(), list(known), 1)
-    return f"did you mean {near[0]}? Choose" if near else "choose"
+    """A question about the known words that begin like it, or about the nearest, if one is near."""
+    known, word = list(known), str(word).lower()
+    alike = [one for one in known if word and one.startswith(word)]
+    near = alike if 0 < len(alike) <= _MOST_ALIKE else difflib.get_close_matches(word, known, 1)
+    return f"did you mean {' or '.join(near)}? Choose" if near else "choose"
 
 
 @explained()

@@ -167,8 +167,8 @@ class Classification(Task):
             row = int(np.argmin(known))
             raise ValueError(
                 f"Row {row}: the label {_label_array(y)[row : row + 1].tolist()[0]!r} is not among the classes "
-                f"{_shown(self.classes)}. Announce every class on the first call (classes=...), "
-                "or set grow_classes=True. Nothing was learned from this block."
+                f"{_shown(self.classes)}. Begin with all classes (a Learner with Multiclass([...]), an estimator with "
+                "classes=[...]), or set grow_classes=True. Nothing was learned from this block."
             )
         return positions
 

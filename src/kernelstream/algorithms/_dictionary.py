@@ -144,12 +144,31 @@ def project_smallest(state, scratch):
 
 
 @inlined
-def add_counted(kernel, state, x, step, residual, scratch):
-    """`add_point`, and the diagonal follows. Requires: `find_coordinates`."""
-    diagonal, coordinates, n = state.diagonal, scratch.coordinates, state.f.size[()]
+def count_in(state, n, coordinates, residual):
+    """The diagonal, when a point with these coordinates and residual becomes the n-th."""
+    diagonal = state.diagonal
     for j in range(n):
         diagonal[j] += coordinates[j] * coordinates[j] / residual
     diagonal[n] = 1.0 / residual
+
+
+@inlined
+def count_out(diagonal, R, column, slot, n, half):
+    """The diagonal, when a point has left n of them: R is the factor without it, `column` the inverse's of before."""
+    for j in range(n):
+        if j == slot:
+            continue
+        to = j if j < slot else j - 1
+        left = diagonal[j] - column[j] ** 2 / column[slot]
+        if left < LOSES_DIGITS * diagonal[j]:
+            left = inverse_diagonal(R, n - 1, to, half)
+        diagonal[to] = left
+
+
+@inlined
+def add_counted(kernel, state, x, step, residual, scratch):
+    """`add_point`, and the diagonal follows. Requires: `find_coordinates`."""
+    count_in(state, state.f.size[()], scratch.coordinates, residual)
     add_point(kernel, state, x, step, residual, scratch)
 
 
@@ -171,12 +190,5 @@ def take_out(f, R, diagonal, slot, scratch):
     n = f.size[()]
     column = scratch.coordinates
     added = project_out(f, R, slot, column, scratch.half, scratch.row)
-    for j in range(n):
-        if j == slot:
-            continue
-        to = j if j < slot else j - 1
-        left = diagonal[j] - column[j] ** 2 / column[slot]
-        if left < LOSES_DIGITS * diagonal[j]:
-            left = inverse_diagonal(R, n - 1, to, scratch.half)
-        diagonal[to] = left
+    count_out(diagonal, R, column, slot, n, scratch.half)
     return added

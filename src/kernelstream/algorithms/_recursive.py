@@ -19,7 +19,7 @@ from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import backward, gram_matrix, inverse_diagonal, reduce_factor
 from ..numerics.lists import close_gap
 from ..numerics.rows import MOST_DOUBLE, MOST_SINGLE, DenseRow, dense_row
-from ._dictionary import LOSES_DIGITS, ROUNDING, DictionaryAlgorithm
+from ._dictionary import ROUNDING, DictionaryAlgorithm, count_out
 from ._expansion import ExpansionAlgorithm, evaluated_by
 from ._squares import SquaredErrors, SquaresRecord, to_say
 from .ridge import chances
@@ -198,15 +198,6 @@ def write_out(state):
             coef[i] = alpha[i]
 
 
-@inlined
-def count_in(state, n, coordinates, residual):
-    """The diagonal of the inverse, when a point with these coordinates and residual becomes the n-th."""
-    diagonal = state.diagonal
-    for j in range(n):
-        diagonal[j] += coordinates[j] * coordinates[j] / residual
-    diagonal[n] = 1.0 / residual
-
-
 @compiled
 def least_missed(state, errors, share, direction, coordinates, residual, ranks):
     """The point, of those that there are and the new one behind them, at which the others would miss alpha's function
@@ -244,12 +235,6 @@ def withdraw(state, slot, scratch):
         close_gap(alpha, slot, n)
         alpha[n - 1] = 0.0
     reduce_factor(R, n, slot, half, scratch.gain)
-    for j in range(n if diagonal.shape[0] > 0 else 0):
-        if j == slot:
-            continue
-        to = j if j < slot else j - 1
-        left = diagonal[j] - column[j] ** 2 / column[slot]
-        if left < LOSES_DIGITS * diagonal[j]:
-            left = inverse_diagonal(R, n - 1, to, scratch.values)
-        diagonal[to] = left
+    if diagonal.shape[0] > 0:
+        count_out(diagonal, R, column, slot, n, scratch.values)
     remove(f, slot, scratch.row)

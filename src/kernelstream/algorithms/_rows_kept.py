@@ -21,7 +21,8 @@ from ..numerics.gram import backward, extend_factor, factor, forward
 from ..numerics.lists import close_gap
 from ..numerics.projection import chosen
 from ..parameters import positive, whole
-from ._recursive import RecursiveAlgorithm, count_in, fits, gram_of, move, padded_square, whitened, withdraw
+from ._dictionary import count_in
+from ._recursive import RecursiveAlgorithm, fits, gram_of, move, padded_square, whitened, withdraw
 from ._squares import to_say
 
 SMALLEST_RIDGE, LARGEST_RIDGE = 1e-300, 1e300

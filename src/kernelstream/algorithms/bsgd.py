@@ -210,8 +210,8 @@ def _(record, state, scratch, x, target, weight, scores):
 def _(record, state, scratch, x, target, weight, scores):
     g = scratch.common.slope
     loss, length = take_risk_slope(record.risk, state, g, target, weight, scores)
-    grew = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
-    if grew and expansion.full(state.f):
+    added = length > 0.0 and add_or_project(record.risk.kernel, state, x, -length, scratch)
+    if added and expansion.full(state.f):
         add_degradation(record, state, project_smallest(state, scratch))
     return loss
 

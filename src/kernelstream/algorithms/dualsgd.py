@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, common, evaluate, lift, step
+from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import tally
 from ..kernels import EVALUATED, SHIFT_INVARIANT, Need
 from ..numerics import expansion
@@ -29,10 +29,11 @@ from ..numerics.lifts.fourier import FourierMap, FourierRecord, Lifted
 from ..numerics.linear import shrink
 from ..numerics.rows import Block, DenseRow, dense_row
 from ..parameters import whole
-from ._features import padded
+from ._features import lifted_first, padded
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
 
+@lifted_first
 class DualSGDRecord(NamedTuple):
     risk: RiskRecord
     lift: FourierRecord
@@ -144,11 +145,6 @@ class DualSGD(RegularisedRisk):
         return np.asarray(f.coef[:, :n].astype(np.float64) @ z / self.n_components)  # both z lack 1 / sqrt(D)
 
 
-@lift.register(DualSGDRecord)
-def _(record, state, scratch, block, start, stop):
-    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
-
-
 @evaluate.register(DualSGDRecord)
 def _(record, state, scratch, x, scores):
     evaluate_risk(record.risk, state.f, state.t, x, scratch.row, scores)
@@ -168,7 +164,7 @@ def _(record, state, scratch, x, target, weight, scores):
         shrink(state.weights, unit)
     if length == 0.0:
         return loss
-    if f.size[()] == f.points.shape[1]:
+    if expansion.full(f):
         components = scratch.lifted_point.projected.shape[1]
         for _ in range(record.leaving):
             m = smallest_slot(f, scratch.row)

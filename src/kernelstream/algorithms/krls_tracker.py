@@ -43,11 +43,10 @@ from ..numerics.gram import backward, extend_factor, factor, forward, turn
 from ..numerics.projection import chosen
 from ..numerics.symmetric import add_square, add_to_diagonal, append_zeros, product
 from ..parameters import fraction, positive, whole
-from ._dictionary import ROUNDING, find_coordinates
+from ._dictionary import ROUNDING, count_in, find_coordinates
 from ._recursive import (
     RecursiveAlgorithm,
     RecursiveRecord,
-    count_in,
     find_errors,
     find_values,
     fits,

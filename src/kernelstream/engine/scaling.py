@@ -96,6 +96,9 @@ class Scaling:
     def copy(self) -> Self:
         return self
 
+    def __repr__(self) -> str:
+        return f"<scaling {self.kind}>"
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What `scaling_from` needs besides the kind."""
         return {}
@@ -171,6 +174,9 @@ class FixedScaling(Scaling):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"offset": self.offset, "factor": self.factor}
+
+    def __repr__(self) -> str:
+        return f"<scaling {self.kind} of {len(self.offset)} features>"
 
     outline: ClassVar = {"offset": (None,)}
 
@@ -315,6 +321,9 @@ class OnlineScaling(Scaling):
         counts = np.array([self.n_rows, self.centred], np.int64)
         return {"counts": counts, "mean": self.mean, "squares": self.squares}
 
+    def __repr__(self) -> str:
+        return f"<scaling {self.kind} by {self.n_rows:,} rows>"
+
     outline: ClassVar = {"mean": (None,)}
     limits: ClassVar = {"squares": (0.0, np.inf)}
 
@@ -415,6 +424,9 @@ class MetricScaling(Scaling):
     def arrays(self) -> dict[str, NDArray[Any]]:
         counts = np.array([self.n_rows], np.int64)
         return {"counts": counts, "offset": self.offset, "map": self.map, "importances": self.importances}
+
+    def __repr__(self) -> str:
+        return f"<scaling {self.kind} by {self.n_rows:,} rows>"
 
     outline: ClassVar = {"offset": (None,)}
     limits: ClassVar = {"counts": (0, LAST), "importances": (0.0, 1.0)}

@@ -169,14 +169,14 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         >>> one.fit([[0.0], [1.0]], [0.0, 1.0]).merge(two.fit([[2.0]], [2.0])).n_seen_
         3
         """
-        self._fitted().merge(other._fitted())
+        self._fitted().merge(_fitted(other))
         return self
 
     def unmerge(self, other: "OnlineKernelEstimator") -> Self:
         """Forget what another fitted estimator learned, whose rows this one has learned or merged. Forks of one model
         merge without counting its rows twice: ``a.merge(b).unmerge(ancestor)``. For ridge.
         """
-        self._fitted().unmerge(other._fitted())
+        self._fitted().unmerge(_fitted(other))
         return self
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
@@ -224,6 +224,13 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         if header.get("feature_names") is not None:
             self.feature_names_in_ = np.array(header["feature_names"], dtype=object)
         return self
+
+
+def _fitted(other: Any) -> Learner:
+    """What another estimator has learned."""
+    if not isinstance(other, OnlineKernelEstimator):
+        raise TypeError(f"{other!r:.60} is no estimator of online kernels. A file's is kernelstream.load(path).")
+    return other._fitted()
 
 
 def one_target(y: Any) -> Any:

@@ -10,7 +10,6 @@ and of errors only where they rose: those that fall are no reason to throw a mod
 """
 
 import base64
-import contextlib
 import inspect
 import random
 from collections import deque
@@ -26,6 +25,7 @@ from ..parameters import did_you_mean
 from ..sources import Matrix, Source
 from ..tasks import Classification, Task
 from ..teaching import explained
+from .settings import number_or_text
 
 DETECTORS = {"adwin": "ADWIN", "page-hinkley": "PageHinkley", "kswin": "KSWIN", "ddm": "DDM"}
 WARN, RESTART, FORGET = ON_DRIFT = ("warn", "restart", "forget")
@@ -168,15 +168,8 @@ def _watch(given: Any) -> Watch:
         key, equals, text = setting.partition("=")
         if not (key and equals and text):
             raise ValueError(f"the setting {setting!r} of drift={given!r} is not name=value, as in adwin:delta=0.01.")
-        options[key] = text if key == "on" else _value(text)
+        options[key] = text if key == "on" else number_or_text(text)
     return Watch(name, **options)
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
 
 
 class _Seeing:

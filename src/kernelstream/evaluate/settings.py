@@ -4,6 +4,7 @@
 """
 
 import ast
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Iterable
@@ -67,11 +68,14 @@ def _plant(tree: dict[str, Any], name: str, value: Any) -> None:
 def _value(text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
+    return number_or_text(text)
+
+
+def number_or_text(text: str) -> int | float | str:
+    """What a word stands for: a whole number, a number, or else itself."""
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 

@@ -28,7 +28,7 @@ from ..tasks import Task
 from .building import learner_for
 from .processes import Processes, cores
 from .run import prequential
-from .settings import spec_from
+from .settings import number_or_text, spec_from
 from .space import drawn, space
 
 FACTOR = 3
@@ -278,9 +278,5 @@ def _toml(text: str) -> str:
     """A setting's value as TOML: numbers and truth values as they are, everything else as text."""
     if text.lower() in ("true", "false"):
         return text.lower()
-    for kind in (int, float):
-        try:
-            return repr(kind(text))
-        except ValueError:
-            continue
-    return json.dumps(text)
+    value = number_or_text(text)
+    return json.dumps(value) if isinstance(value, str) else repr(value)

@@ -14,7 +14,7 @@ from ..engine import Algorithm
 from ..engine.runner import Sharing
 from ..engine.state import leaves
 from ..learner import DTYPES, Learner
-from ..tasks import REGRESSION, Binary, Multiclass
+from ..tasks import REGRESSION, Binary, Classification, Multiclass
 from .agreement import (
     N_ROWS,
     ROUNDING,
@@ -199,12 +199,11 @@ def shrinks(case: Case) -> bool:
     return getattr(case.spec, "regularization", 0.0) > 0.0
 
 
-def late_classes_add_an_output(case: Case) -> None:
-    """A new label adds an output and leaves the scores of the known classes alone."""
+def _with_a_later_class(case: Case, task: Classification) -> tuple[np.ndarray, np.ndarray]:
+    """The scores of all rows before the class "high" is announced and after; then it is learned."""
     X, y = stream(case.task)
-    case = case.unregularized().adjusted(budget=2 * N_ROWS)
     known = y != "high"
-    learner = case.learner(task=Multiclass(["low", "middle"]), grow_classes=True)
+    learner = case.learner(task=task, grow_classes=True)
     learner.learn(X[known], y[known])
     before = learner.scores(X)
     learner.learn(X[~known][:1], y[~known][:1], 0.0)  # announces the class, learns nothing
@@ -215,9 +214,17 @@ def late_classes_add_an_output(case: Case) -> None:
         after.shape == (N_ROWS, 3) and not after[:, 2].any(),
         f"{case}: the new class starts with scores that are not 0.",
     )
-    require_shrunk(case, "scores of the known classes", after[:, :2], before, shrinks=shrinks(case))
     learner.learn(X, y)
     require(learner.scores(X)[:, 2].any(), f"{case}: the new class is not learned.")
+    return before, after
+
+
+def late_classes_add_an_output(case: Case) -> None:
+    """A new label adds an output and leaves the scores of the known classes alone."""
+    X, y = stream(case.task)
+    case = case.unregularized().adjusted(budget=2 * N_ROWS)
+    before, after = _with_a_later_class(case, Multiclass(["low", "middle"]))
+    require_shrunk(case, "scores of the known classes", after[:, :2], before, shrinks=shrinks(case))
     closed = case.learner(task=Multiclass(["low", "middle"]))
     require_refusal(case, "a new class", lambda: closed.learn(X, y), "high")
 
@@ -226,21 +233,9 @@ def a_third_class_keeps_the_margin(case: Case) -> None:
     """A binary model to which a third label comes shows the margin it had as that between its two classes."""
     X, y = stream(case.task)
     case = case.unregularized().adjusted(budget=2 * N_ROWS)
-    known = y != "high"
-    learner = case.learner(task=Binary(["low", "middle"]), grow_classes=True)
-    learner.learn(X[known], y[known])
-    before = learner.scores(X)
-    learner.learn(X[~known][:1], y[~known][:1], 0.0)  # announces the class, learns nothing
-    after = learner.scores(X)
-    classes = snapshot(learner)["classes"]
-    require(classes == ["low", "middle", "high"], f"{case}: classes are {classes}.")
-    require(
-        after.shape == (N_ROWS, 3) and not after[:, 2].any(),
-        f"{case}: the third class starts with scores that are not 0.",
-    )
+    before, after = _with_a_later_class(case, Binary(["low", "middle"]))
     require_shrunk(case, "margins", after[:, 1:2] - after[:, :1], before, shrinks=shrinks(case))
-    learner.learn(X, y)
-    require(learner.scores(X)[:, 2].any(), f"{case}: the third class is not learned.")
+    known = y != "high"
     order = np.argsort(np.where(known, -1, np.arange(len(y))), kind="stable")  # the third class comes last
     at_once, by_sevens = (case.learner(task=Binary(["low", "middle"]), grow_classes=True) for _ in range(2))
     at_once.learn(X[order], y[order])

@@ -152,6 +152,10 @@ class Learner:
             self.losses = np.zeros(0)
             self._begin()
 
+    def __repr__(self) -> str:
+        """What it learns with which algorithm, and from how many rows so far."""
+        return f"<Learner of {self.name}, {self.task.name}, {self.n_seen:,} rows>"
+
     # What the model is.
 
     @property
@@ -283,7 +287,9 @@ class Learner:
         >>> learner.learn_one([0.5, -1.0], "yes").tolist(), learner.n_seen
         ([0.0], 1)
         """
-        scores = single.learn_row(self, x, y, weight) if 0.0 <= weight <= LARGEST else None
+        if not (type(weight) is float and 0.0 <= weight <= LARGEST):
+            weight = single.as_weight(weight)
+        scores = single.learn_row(self, x, y, weight)
         return self.learn(single.as_rows(x), [y], [weight])[0] if scores is None else scores[0]
 
     def scores_one(self, x: Any) -> np.ndarray:

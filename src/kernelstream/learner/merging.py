@@ -47,7 +47,13 @@ def merge(learner: "Learner", other: "Learner", since: "Learner | None" = None) 
         vars(learner).update(vars(merged), _turns=learner._turns)
 
 
+def _require_learner(one: Any) -> None:
+    if not hasattr(one, "_turns"):
+        raise TypeError(f"{one!r:.60} is no Learner. A file's is Learner.load(path), an estimator's its learner_.")
+
+
 def _merge_forks(learner: "Learner", other: "Learner", since: "Learner") -> None:
+    _require_learner(since)
     if since._runner is None or since._opening is not None or since._first_rows():
         raise ValueError(
             f"What both went on from has learned {since.n_seen} rows and still keeps them, to settle something on. "
@@ -92,6 +98,7 @@ def _both(learner: "Learner", other: "Learner") -> Iterator[None]:
     """A context in which nobody else reads or changes either; two that wait for each other begin with the same. BLAS
     has one thread.
     """
+    _require_learner(other)
     first, second = (learner, other) if id(learner) < id(other) else (other, learner)
     with first._turns.changing(), second._turns.changing(), one_blas_thread():
         yield

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..encoding.values import MEAN
 from ..engine.lane import Lane
@@ -12,7 +13,7 @@ from ..engine.waiting import as_id
 from ..numerics.interrupts import held
 from ..numerics.rows import as_matrix, to_block
 from .names import taking_names
-from .room import fitting_width, make_room
+from .room import fitting_width, make_room, weights_of
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
 
 def as_rows(x: Any) -> Any:
     """One row as a block of rows."""
-    return [x] if isinstance(x, Mapping) else np.asarray(x)[None]
+    if isinstance(x, Mapping):
+        return [x]
+    shape = x.shape if issparse(x) else np.shape(x)
+    if len(shape) != 1:
+        raise ValueError(
+            f"One row is a dictionary or an array of shape (features,); got shape {shape}. "
+            "Give a row of it, X[0], or all of them to learn, scores or predict."
+        )
+    return np.asarray(x)[None]
+
+
+def as_weight(weight: Any) -> float:
+    """The weight of one row; None counts as 1, as it does of a block."""
+    return float(weights_of(None if weight is None else [weight], 1)[0])
 
 
 def score_row(learner: "Learner", x: Any) -> np.ndarray | None:
@@ -110,7 +124,7 @@ def show_waiting(learner: "Learner", x: Any, id: Any) -> np.ndarray:
     id = as_id(id)
     with learner._turns.learning:
         if not isinstance(x, Mapping):
-            return _show_waiting(learner, as_matrix(np.asarray(x)[None]).astype(np.float64), id)
+            return _show_waiting(learner, as_matrix(as_rows(x)).astype(np.float64), id)
         with learner._turns.alone(), taking_names(learner, [x]) as columns:
             return _show_waiting(learner, columns.take([x]), id)
 

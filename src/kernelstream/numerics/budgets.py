@@ -186,7 +186,7 @@ def inner(f, i, j):
 
 @inlined
 def best_partner(f, m, row, table):
-    """The term that loses least when term m is merged with it; one whose coefficient points the same way, if there
+    """The term that loses least when term m is fused with it; one whose coefficient points the same way, if there
     is any.
 
     Requires: row.values[j] = k(point_m, point_j), m the smallest of two terms at least.
@@ -202,7 +202,7 @@ def best_partner(f, m, row, table):
         for j in range(n):
             inners[j] += mine * np.float64(coef[j])
     partner = 0 if m > 0 else 1
-    if mm == 0.0:  # a term that is nothing is as well merged with any
+    if mm == 0.0:  # a term that is nothing is as well fused with any
         return partner
     # Roots and quotients in a loop of their own, for vector instructions; looking up is not for them.
     for j in range(n):
