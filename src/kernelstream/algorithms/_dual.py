@@ -10,7 +10,7 @@ from ..engine import Shape
 from ..engine.state import ModelFileError
 from ..numerics import expansion
 from ..numerics.expansion import Expansion
-from ._expansion import ExpansionAlgorithm, evaluated_by
+from ._expansion import ExpansionAlgorithm, evaluated_by, weighted_sum
 
 
 class DualAlgorithm(ExpansionAlgorithm):
@@ -31,8 +31,7 @@ class DualAlgorithm(ExpansionAlgorithm):
 def joined(state: Any, other: Any, weight: float) -> tuple[Expansion, np.ndarray, np.ndarray]:
     """The mean of two models with the points of both: f, its dual variables, and where the other's points are in it."""
     n, m = int(state.f.size), int(other.f.size)
-    f, places = expansion.append(state.f, other.f, weight), expansion.places_of(state.f, other.f)
-    f.coef[:, :n] *= 1.0 - weight
+    f, places = weighted_sum(1.0 - weight, state.f, weight, other.f), expansion.places_of(state.f, other.f)
     dual = np.zeros(int(f.size))
     dual[:n] = (1.0 - weight) * state.dual[:n]
     np.add.at(dual, places, weight * other.dual[:m])

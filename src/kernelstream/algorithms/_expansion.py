@@ -110,8 +110,7 @@ class ExpansionAlgorithm(Algorithm):
 
     def merge(self, record: Any, state: Any, other: Any, weight: float, since: Any = None) -> Any:
         state, other = self.written_out(state), self.written_out(other)
-        f = expansion.append(state.f, other.f, weight)
-        f.coef[:, : int(state.f.size)] *= 1.0 - weight
+        f = weighted_sum(1.0 - weight, state.f, weight, other.f)
         return state._replace(f=self.reduced(f), **tally(state, other, since, "t"))
 
     def distance(self, state: Any, other: Any) -> float:
@@ -140,6 +139,11 @@ class Budgeted(ExpansionAlgorithm):
         super().check()
         if self.budget is not None:
             whole(1, budget=self.budget)
+
+
+def weighted_sum(a: float, f: Expansion, b: float, other: Expansion) -> Expansion:
+    """a f + b other, on the points of both."""
+    return expansion.append(f._replace(coef=f.coef * f.coef.dtype.type(a)), other, b)
 
 
 def norm_of(kernel: Kernel, f: Expansion) -> float:

@@ -45,7 +45,7 @@ from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._expansion import ExpansionAlgorithm, evaluated_by
+from ._expansion import ExpansionAlgorithm, evaluated_by, weighted_sum
 
 # Rounds after which b and tau are halved.
 MOST_ROUNDS = {"float32": 2**22, "float64": 2**51}
@@ -142,8 +142,8 @@ class RegularisedRisk(ExpansionAlgorithm):
         """In terms of b: a term keeps its value in f when b is multiplied by the new tau over its own."""
         rounds = tally(state, other, since, "t")
         unit = self.unit(state._replace(**rounds))
-        f = expansion.append(state.f, other.f, weight * unit / self.unit(other))
-        f.coef[:, : int(state.f.size)] *= (1.0 - weight) * unit / self.unit(state)
+        mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
+        f = weighted_sum(mine, state.f, theirs, other.f)
         return state._replace(f=self.reduced(f), **rounds)
 
 

@@ -29,6 +29,7 @@ from ..numerics.lifts.fourier import FourierMap, FourierRecord, Lifted
 from ..numerics.linear import shrink
 from ..numerics.rows import Block, DenseRow, dense_row
 from ..parameters import whole
+from ._expansion import weighted_sum
 from ._features import lifted_first, padded
 from ._risk import RegularisedRisk, RiskRecord, evaluate_risk, take_risk_slope, tau_of, unit_of
 
@@ -123,8 +124,7 @@ class DualSGD(RegularisedRisk):
         rounds = tally(state, other, since, "t")
         unit = self.unit(state._replace(**rounds))
         mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
-        f = expansion.append(state.f, other.f, theirs)
-        f.coef[:, : int(state.f.size)] *= mine
+        f = weighted_sum(mine, state.f, theirs, other.f)
         kept = self.reduced(f)
         weights = mine * state.weights + theirs * other.weights
         if kept.size < f.size:

@@ -39,7 +39,7 @@ from ..numerics.gram import gram_matrix
 from ..numerics.projection import chosen
 from ..parameters import fraction, one_of
 from ..tasks import BINARY, MULTICLASS
-from ._expansion import Budgeted, ExpansionScratch, ask_for_room
+from ._expansion import Budgeted, ExpansionScratch, ask_for_room, weighted_sum
 from ._kernels import ManyKernels
 
 DETERMINISTIC, STOCHASTIC = "deterministic", "stochastic"
@@ -165,8 +165,7 @@ class OMKC(ManyKernels, Budgeted):
         self, record: Any, state: OMKCState, other: OMKCState, weight: float, since: OMKCState | None = None
     ) -> OMKCState:
         combined = merged(state.combined, other.combined, weight, None if since is None else since.combined)
-        f = expansion.append(state.f, other.f, weight)
-        f.coef[:, : int(state.f.size)] *= 1.0 - weight
+        f = weighted_sum(1.0 - weight, state.f, weight, other.f)
         best = int(np.argmin(combined.losses))
         return state._replace(f=self.fewer(f, best), combined=combined, **tally(state, other, since, "t"))
 

@@ -38,7 +38,7 @@ from ..numerics.neighbours import LOWEST, nearest_pair, nearest_to, raise_bounds
 from ..numerics.rows import DenseRow, dense_row
 from ..parameters import positive, whole
 from ..tasks import BINARY
-from ._expansion import ExpansionAlgorithm, expansion_record
+from ._expansion import ExpansionAlgorithm, expansion_record, weighted_sum
 
 
 @expansion_record
@@ -135,8 +135,7 @@ class TVM(ExpansionAlgorithm):
         weight is raised where the dual variable of the projection asks for more.
         """
         n, m = int(state.f.size), int(other.f.size)
-        joined = expansion.append(state.f, other.f, weight)
-        joined.coef[:, :n] *= 1.0 - weight
+        joined = weighted_sum(1.0 - weight, state.f, weight, other.f)
         places, size = expansion.places_of(state.f, other.f), int(joined.size)
         rounds = tally(state, other, since, "t")
         share, dual = np.zeros((2, size)), np.zeros((2, size))

@@ -272,20 +272,22 @@ def weight_scales_the_step(case: Case) -> None:
 
 
 def merge_is_the_weighted_sum(case: Case) -> None:
-    """Without compression: f = (n_1 f_1 + n_2 f_2) / (n_1 + n_2). Counts add, the other stays, learning goes on."""
+    """Without compression: f = (n_1 f_1 + n_2 f_2) / (n_1 + n_2), also of points that both have. Counts add, the other
+    stays, learning goes on.
+    """
     case = case.adjusted(budget=2 * N_ROWS)
     X, y = stream(case.task)
     probe = stream(case.task, n=30, seed=9).X
     a, b = case.learner(), case.learner()
     a.learn(X[:90], y[:90])
-    b.learn(X[90:], y[90:])
-    expected = (90 * a.scores(probe) + 60 * b.scores(probe)) / 150
+    b.learn(X[70:], y[70:])
+    expected = (90 * a.scores(probe) + 80 * b.scores(probe)) / 170
     before = snapshot(b)
-    require(a.merge(b) is a and a.n_seen == N_ROWS, f"{case}: {a.n_seen} rows seen after merging 90 and 60.")
+    require(a.merge(b) is a and a.n_seen == 170, f"{case}: {a.n_seen} rows seen after merging 90 and 80.")
     require_close(case, "scores after a merge", a.scores(probe), expected, ROUNDING["float64"])
     a.learn(X, y)
     require_same(case, "the other after the merged learner went on", snapshot(b), before)
-    require(a.n_seen == 2 * N_ROWS, f"{case}: {a.n_seen} rows seen after {2 * N_ROWS}.")
+    require(a.n_seen == 170 + N_ROWS, f"{case}: {a.n_seen} rows seen after {170 + N_ROWS}.")
 
 
 def parent_of(spec: Algorithm) -> Algorithm:
