@@ -115,18 +115,8 @@ class Classification(Task):
             raise ValueError(f"classes {self.classes.tolist()} name a label twice.")
 
     def positions(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The class index of each label, and whether it is known at all; ValueError where it could not become so."""
+        """The class index of each label, and whether it is known at all."""
         y = _label_array(y)
-        places, known = self._find(y)
-        if not known.all() and _sort(y) != _sort(self.classes):
-            row = int(np.argmin(known))
-            raise ValueError(
-                f"Row {row}: the label {y[row : row + 1].tolist()[0]!r} is not among the classes "
-                f"{_shown(self.classes)}, which are {_sort(self.classes)}. {_ONE_SORT}"
-            )
-        return places, known
-
-    def _find(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if len(y) <= _FEW and self._places and _plain(y):
             found = np.array([self._places.get(label, -1) for label in y.tolist()], np.int64)
             return np.maximum(found, 0), found >= 0
@@ -139,10 +129,22 @@ class Classification(Task):
             known = np.zeros(len(y), bool)
         return (self._order[place] if known.any() else np.zeros(len(y), np.int64)), known
 
+    def _learnable(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """`positions` of labels that are known, or could be; ValueError names one that could not."""
+        y = _label_array(y)
+        places, known = self.positions(y)
+        if not known.all() and _sort(y) != _sort(self.classes):
+            row = int(np.argmin(known))
+            raise ValueError(
+                f"Row {row}: the label {y[row : row + 1].tolist()[0]!r} is not among the classes "
+                f"{_shown(self.classes)}, which are {_sort(self.classes)}. {_ONE_SORT}"
+            )
+        return places, known
+
     def newcomers(self, y: Any) -> list[int]:
         """The rows that bring a label which is not among the classes, each label where it first comes."""
         labels = _label_array(y)
-        unknown = np.flatnonzero(~self.positions(labels)[1])
+        unknown = np.flatnonzero(~self._learnable(labels)[1])
         if len(unknown) == 0:
             return []
         return sorted(unknown[np.unique(labels[unknown], return_index=True)[1]].tolist())
@@ -162,7 +164,7 @@ class Classification(Task):
 
     def encode_positions(self, y: Any) -> np.ndarray:
         """The class index of each label; ValueError names one that is not known."""
-        positions, known = self.positions(y)
+        positions, known = self._learnable(y)
         if not known.all():
             row = int(np.argmin(known))
             raise ValueError(
@@ -255,7 +257,7 @@ class Multiclass(Classification):
         return np.asarray(self.classes[scores.argmax(axis=1)])
 
     def grown(self, y: Any) -> "Multiclass":
-        _, known = self.positions(y)
+        _, known = self._learnable(y)
         if known.all():
             return self
         new = np.unique(_label_array(y)[~known])
