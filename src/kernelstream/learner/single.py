@@ -11,7 +11,7 @@ from ..engine.lane import Lane
 from ..engine.runner import Runner
 from ..engine.waiting import as_id
 from ..numerics.interrupts import held
-from ..numerics.rows import as_matrix, to_block
+from ..numerics.rows import as_matrix, to_block, unmasked
 from .names import taking_names
 from .room import fitting_width, make_room, weights_of
 
@@ -29,7 +29,7 @@ def as_rows(x: Any) -> Any:
             f"One row is a dictionary or an array of shape (features,); got shape {shape}. "
             "Give a row of it, X[0], or all of them to learn, scores or predict."
         )
-    return np.asarray(x)[None]
+    return np.asarray(unmasked(x, "values"))[None]
 
 
 def as_weight(weight: Any) -> float:
