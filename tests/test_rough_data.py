@@ -424,7 +424,9 @@ REFUSED = {
 def test_what_could_be_taken_for_numbers_is_refused(what):
     task, rows, labels, weights = REFUSED[what]
     learner = Learner(RBP(budget=3), task)
-    with pytest.raises(ValueError, match=r"masked|must be numbers|Complex|a model keeps numbers, words or truth values"):
+    with pytest.raises(
+        ValueError, match=r"masked|must be numbers|Complex|a model keeps numbers, words or truth values"
+    ):
         learner.learn(rows, labels, sample_weight=weights)
     assert learner.n_seen == 0
 
