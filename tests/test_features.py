@@ -2,7 +2,8 @@
 quasi-random frequencies; random boxes.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats.qmc import Sobol
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 
 from kernelstream import FOGD, Binary, Learner, Multiclass, Ridge
+from kernelstream.algorithms._features import Map
 from kernelstream.engine import Shape
 from kernelstream.evaluate.settings import spec_from
 from kernelstream.kernels import MANHATTAN, Cauchy, Gaussian, Laplacian, Matern, Polynomial
@@ -19,7 +21,7 @@ from kernelstream.laws.cases import learn_in_blocks
 from kernelstream.laws.examples import stream
 from kernelstream.losses import Hinge
 from kernelstream.numerics.compile import compiled
-from kernelstream.numerics.lifts import Binning, Fourier, Quasi, Structured, lift_rows
+from kernelstream.numerics.lifts import Binning, Fourier, Identity, Quasi, Structured, lift_rows
 from kernelstream.numerics.lifts.binning import CELLS
 from kernelstream.numerics.lifts.structured import GROUP, signs
 from kernelstream.numerics.quasi import COORDINATES, points
@@ -327,3 +329,32 @@ def test_a_step_on_boxes_touches_one_cell_a_table():
 def test_only_the_laplacian_kernel_has_boxes():
     with pytest.raises(ValueError, match=r"Gaussian is no mixture of boxes.*kernel=Laplacian\(\)"):
         FOGD(map="binning")
+
+
+@dataclass
+class LinearInFeatures(FOGD):
+    """f = w'x: the identity as a lift."""
+
+    maps: ClassVar = {"identity": Map(lambda kernel, n_components: Identity(), ())}
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_the_identity_lifts_a_row_to_itself(dtype):
+    X = rows(90, 7)[0]
+    y = X @ np.arange(7.0)
+    spec = LinearInFeatures(
+        kernel=Gaussian(gamma=1.0), map="identity", normalize=False, learning_rate=0.05, loss="squared"
+    )
+    learner, sparse = (Learner(spec, "regression", dtype=dtype, grow_features=True) for _ in range(2))
+    w, expected = np.zeros(7), []
+    for x, target in zip(X, y, strict=True):
+        expected.append(w @ x)
+        w += 0.05 * (target - w @ x) * x
+    found = learner.learn(X, y)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e3 * ROUNDING[dtype], atol=1e3 * ROUNDING[dtype])
+    assert np.array_equal(learn_in_blocks(sparse, sp.csr_array(X), y, 7), found)
+    wider = np.pad(X, ((0, 0), (0, 2)), constant_values=1.0)
+    before = learner.scores(X)
+    learner.learn(wider[:1], y[:1], 0.0)
+    after = learner.scores(np.pad(X, ((0, 0), (0, 2))))
+    np.testing.assert_allclose(after, before, rtol=1e3 * ROUNDING[dtype], atol=1e3 * ROUNDING[dtype])

@@ -40,7 +40,7 @@ from kernelstream.kernels import KERNELS, Gaussian, Kernel, Laplacian, Polynomia
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
 from kernelstream.laws.cases import Case, learn_in_blocks, one_a_task
-from kernelstream.laws.examples import composite_kernels, example_kernels, sparse_rows, stream
+from kernelstream.laws.examples import TASKS, composite_kernels, example_kernels, sparse_rows, stream
 from kernelstream.losses import BORDERED, LOSSES, Hinge, Logistic, Loss
 from kernelstream.numerics.compile import INTERPRETED
 from kernelstream.schedules import InverseSqrt, InverseTime
@@ -100,6 +100,18 @@ def in_turn(law, name):
 LAWS_OF_ALL = [
     pytest.param(law, name, id=f"{law}-{name}") for name in SPECS for law, tried in CASES[name].items() if tried
 ]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_block_size_has_no_effect_with_what_a_learner_settles_itself(name):
+    for task in ALGORITHMS[name].tasks:
+        X, y = stream(task, n=300)
+        whole = Learner(name, TASKS[task]())
+        expected = whole.learn(X, y)
+        for height in (1, 70):
+            learner = Learner(name, TASKS[task]())
+            assert np.array_equal(learn_in_blocks(learner, X, y, height), expected), (task, height)
+            assert snapshot(learner) == snapshot(whole), (task, height)
 
 
 @pytest.mark.parametrize(("law", "name"), LAWS_OF_ALL)

@@ -27,6 +27,11 @@ class Mean:
     n_seen = property(lambda self: self.parts[0].n_seen)
     size = property(lambda self: sum(part.size for part in self.parts))
     n_bytes = property(lambda self: sum(part.n_bytes for part in self.parts))
+    is_settled = property(lambda self: all(part.is_settled for part in self.parts))
+
+    def restart(self):
+        for part in self.parts:
+            part.restart()
 
     def warm_up(self, *, late=False):
         for part in self.parts:
@@ -89,6 +94,31 @@ def mixture_size(X, y):
     learned = mixture()
     learned.learn(X, y)
     return learned.size
+
+
+def test_mixtures_that_learned_apart_are_merged():
+    X, y = stream("binary", n=80)
+    left, right, parts = mixture(), mixture(), list(zip(mixture().parts, mixture().parts, strict=True))
+    left.learn(X[:40], y[:40])
+    right.learn(X[40:], y[40:])
+    for one, other in parts:
+        one.learn(X[:40], y[:40])
+        other.learn(X[40:], y[40:])
+    assert left.merge(right) is left
+    assert np.array_equal(left.scores(X), np.mean([one.merge(other).scores(X) for one, other in parts], axis=0))
+    assert left.n_seen == 80 and not left.is_settled
+
+
+def test_a_mixture_begins_anew_where_a_drift_is_found():
+    X, y = stream("binary", n=2000)
+    y[1000:] *= -1
+    trace = prequential(mixture(), ArraySource(X, y), drift="ddm", on_drift="restart")
+    assert [drift.did for drift in trace.drifts] == ["restart"] * len(trace.drifts) and trace.drifts
+    one = mixture()
+    one.learn(X, y)
+    assert one.is_settled
+    one.restart()
+    assert (one.n_seen, one.is_settled) == (0, False)
 
 
 def test_a_mixture_goes_on_from_its_file_bit_for_bit(tmp_path):

@@ -103,14 +103,7 @@ class OwnModel(Model):
         return self._shown(self.learner.learn_late(X, y, shown), kinds)
 
     def restart(self) -> None:
-        if self.restarts:
-            self.learner.restart()  # type: ignore[attr-defined]
-        else:
-            super().restart()
-
-    @property
-    def restarts(self) -> bool:
-        return hasattr(self.learner, "restart")
+        self.learner.restart()
 
     def _shown(self, scores: np.ndarray, kinds: Set[str]) -> Shown:
         shown = {LABELS: self.learner.task.decode(scores), SCORES: scores}
