@@ -126,6 +126,27 @@ def test_examples_among_the_names_of_the_api_are_true():
     assert found.attempted and not found.failed
 
 
+LEARNERS = [
+    pytest.param(section, id=section.partition("\n")[0])
+    for page in sorted((DOCS / "theory").glob("*.md"))
+    for section in re.split(r"^## ", page.read_text(), flags=re.M)[1:]
+    if "src/kernelstream/algorithms/" in section
+]
+
+
+@pytest.mark.parametrize("section", LEARNERS)
+def test_a_learners_section_says_idea_formula_bound_and_when_it_fails(section):
+    parts = re.findall(r"^\*\*(Idea|Bounds?|When it fails)\b", section, re.M)
+    assert {part.rstrip("s") if part == "Bounds" else part for part in parts} == {"Idea", "Bound", "When it fails"}
+    assert "$" in section
+
+
+def test_the_table_of_merges_has_every_learner_once():
+    table = (DOCS / "scale.md").read_text().split("| learners | merged by |")[1].split("\n\n")[0]
+    named = [name for row in table.splitlines()[2:] for name in row.split("|")[1].replace(",", " ").split()]
+    assert sorted(named) == sorted(ALGORITHMS)
+
+
 def test_the_first_page_says_what_was_measured():
     said = (DOCS / "index.md").read_text()
     table = (DOCS / "no-tuning.md").read_text().split("## Error and speed")[1]

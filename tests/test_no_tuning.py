@@ -8,7 +8,7 @@ from benchmarks.no_tuning import page
 from benchmarks.no_tuning.errors import calibration_error, errors_of, log_loss, shares_loss
 from benchmarks.no_tuning.measure import OVER_ALL, SECOND_HALF, Case, Results, cases, measured
 from benchmarks.no_tuning.peers import PEERS, _one_by_one, no_change, ours, peer, tuned
-from benchmarks.no_tuning.sets import CALIBRATED, DESIGN, SETS, Rows, rows_of
+from benchmarks.no_tuning.sets import CALIBRATED, DESIGN, SETS, Rows, rows_of, shown
 
 from kernelstream import FOGD, Auto, Binary, Learner
 from kernelstream.evaluate import prequential
@@ -129,4 +129,4 @@ def test_results_are_kept_as_they_come_and_the_page_shows_any_of_them(tmp_path, 
     text, readme = (tmp_path / "page.md").read_text(), (tmp_path / "README.md").read_text()
     assert "0.300" in text and "| `auto` | 0.300 | - |" in readme
     assert readme.startswith("before\n") and readme.endswith("after\n") and "old" not in readme
-    assert all(f"| {name} |" in text for name in DESIGN)
+    assert all(f"| {shown(name)} |" in text for name in DESIGN)

@@ -1,6 +1,7 @@
 """The page as a browser draws it: in light and dark, on a desk and on a phone, with nothing run and nothing cut off."""
 
 import contextlib
+import dataclasses
 import html
 import json
 import re
@@ -131,3 +132,22 @@ def test_no_number_is_cut_off_and_on_a_phone_each_says_what_it_is(page, size):
     found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
     assert (found["width"], found["page"], found["cut"]) == (size[0], size[0], [])
     assert found["cells"] > 10 and found["named"] == (found["cells"] if size is not DESK else 0)
+
+
+HIGH = """<script>addEventListener('load', () => {
+  const cells = [...document.querySelectorAll('tbody tr td:nth-child(2)')];
+  parent.document.title = JSON.stringify(cells.map(e => e.getBoundingClientRect().height));
+})</script></body>"""
+
+
+def test_on_a_phone_what_looks_at_no_row_has_its_number_beside_its_name_as_learners_have(traces, tmp_path):
+    naive = [dataclasses.replace(traces[0], algorithm=name) for name in ("majority so far", "no change")]
+    for one in naive:
+        one.last = one.last._replace(metrics={"mistake_rate": 0.9076})
+    write_page(tmp_path / "p.html", traces, title="", lead="", facts={}, naive=naive)
+    within = re.sub(r"<meta http-equiv[^>]*>", "", (tmp_path / "p.html").read_text()).replace("</body>", HIGH)
+    frame = f'<iframe width="390" height="4000" style="border: 0" srcdoc="{html.escape(within)}"></iframe>'
+    (tmp_path / "seen.html").write_text(f"<!DOCTYPE html><title>nothing</title>{frame}")
+    dom = browse(tmp_path / "seen.html", f"--window-size={DESK[0]},{DESK[1]}", "--dump-dom").stdout
+    heights = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
+    assert len(heights) == 4 and max(heights) - min(heights) < 1.0

@@ -131,7 +131,7 @@ def test_a_page_needs_nothing_but_itself(tmp_path):
 def test_a_page_of_one_run_has_no_scatter_and_no_names_at_lines(tmp_path):
     write_page(tmp_path / "p.html", runs()[:1], title="Title", lead="Lead.", facts={})
     page = Page(tmp_path / "p.html")
-    assert len(page.of("figure")) == 3
+    assert len(page.of("figure")) == 2
     assert page.of("svg") == []
     assert "marked" not in page.text
     (run,) = by_source(runs()[:1])["waves"]
@@ -151,10 +151,8 @@ def test_a_page_says_first_what_came_out(tmp_path):
     naive = [made("majority so far", 0.6), made("no change", 0.45)]
     write_page(tmp_path / "p.html", [made("a", 0.3), made("b", 0.2)], title="", lead="", facts={}, naive=naive)
     text = Page(tmp_path / "p.html").text
-    said = (
-        "B, the best of 2 learners, ends with a mistake rate of 20.00 % after 1,000 rows of s; no change has 45.00 %, "
-    )
-    assert said + "majority so far has 60.00 %, a, the last, has 30.00 %." in text
+    said = "B, the best of 2 learners, ends with a mistake rate of 20.00 % after 1,000 rows of s; a, the last of "
+    assert said + "them, has 30.00 %, no change has 45.00 %, majority so far has 60.00 %." in text
     write_page(tmp_path / "p.html", [made("a", 3.5, headline="rmse")], title="", lead="", facts={})
     assert "A ends with an RMSE of 3.5 after 1,000 rows of s." in Page(tmp_path / "p.html").text
     both = [made("a", 0.3, source="x"), made("b", 0.2, source="y")]
@@ -170,8 +168,9 @@ def test_a_headline_names_all_that_are_as_good_and_what_noise_alone_would_tell_a
     one = [made("a", 0.2), made("b", 0.2), made("c", 0.217), made("d", 0.219)]
     assert said(*one) == (
         "A and b, the best of 4 learners, end with a mistake rate of 20.00 % after 1,000 rows of s; c within the noise "
-        "of that, d, the last, has 21.90 %."
+        "of that, d, the last of them, has 21.90 %."
     )
+    assert "; b and c, the last of them, have 30.00 %." in said(made("a", 0.2), made("b", 0.3), made("c", 0.3))
     other = [made("a", 3.5, source="t", headline="rmse"), made("b", 3.501, source="t", headline="rmse")]
     best = "Best: a and b on s (mistake rate of 20.00 %; within the noise c), a on t (RMSE of 3.5)."
     assert said(*one, *other) == best
@@ -181,7 +180,7 @@ def test_a_headline_names_all_that_are_as_good_and_what_noise_alone_would_tell_a
     orders = [
         made(name, value + seed * 0.001, seed=seed) for name, value in (("a", 0.2), ("b", 0.203)) for seed in (0, 1)
     ]
-    assert "b, the last, has" in said(*orders)
+    assert "b, the last of them, has" in said(*orders)
     orders = [
         made(name, value + seed * 0.01, seed=seed) for name, value in (("a", 0.2), ("b", 0.203)) for seed in (0, 1)
     ]

@@ -100,6 +100,11 @@ DRAWN = ("elec2 in time", "covtype", "cod-rna", "bike")
 SHORT = ("elec2 in time", "covtype", "airlines", "kddcup99 in time", "cod-rna", "bike")  # in README
 
 
+def shown(name: str) -> str:
+    """What a set is called on pages: that of flights is not the papers' airlines."""
+    return name.replace("airlines", "airlines-nyc2013")
+
+
 @lru_cache(maxsize=1)
 def rows_of(name: str) -> Rows:
     """The rows of a set, at most as many as it says."""

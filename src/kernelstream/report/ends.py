@@ -11,6 +11,7 @@ _LINE = 1.25 * _FONT  # from one line of text to the next, in points
 _LETTERS = 18  # of a line
 _GAP = 0.035  # between the panel and its names, a share of its width
 _POINTS_PER_INCH = 72.0
+_NEAR = 0.95  # of the panel's width: from there on a line ends beside its name
 _FILLED = 0.78  # of a figure's height is its panel's
 
 
@@ -24,7 +25,8 @@ class End(NamedTuple):
 
 
 def name_lines(panel: Any, ends: Sequence[End]) -> None:
-    """Write each name at its line's end, moved up or down until none covers another, with a hair line to the end.
+    """Write each name at its line's end, moved up or down until none covers another, with a hair line to the end. A
+    line that ends far from its name has a dot there, and a hair line from the panel's edge, which crosses no other.
 
     Requires: scales and limits are those that will be drawn.
     """
@@ -37,8 +39,12 @@ def name_lines(panel: Any, ends: Sequence[End]) -> None:
     heights = [unit * (text.count("\n") + 1) for text in texts]
     places = apart([min(max(y, 0.0), 1.0) for _, (_, y) in kept], heights)
     for (end, (x, y)), text, place in zip(kept, texts, places, strict=True):
+        if x < _NEAR:
+            panel.plot(
+                [end.x], [end.y], "o", markersize=4.0, color=end.colour, label="_end", scalex=False, scaley=False
+            )
         panel.plot(
-            [min(x, 1.0), 1.0 + 0.8 * _GAP],
+            [min(x, 1.0) if x >= _NEAR else 1.0, 1.0 + 0.8 * _GAP],
             [min(max(y, 0.0), 1.0), place],
             transform=panel.transAxes,
             color=end.colour,

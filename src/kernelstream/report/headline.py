@@ -23,9 +23,10 @@ def headline(groups: Mapping[str, list[Run]], beside: Mapping[str, list[Run]]) -
         f"{words.sentence(who)} {verb} with {_article(first)}{_value(first, named=True)} after {rows} rows of {source}"
     )
     others = [f"{_listed(near)} within the noise of that"] if near else []
-    others += [f"{run.label} has {_value(run)}" for run in beside.get(source, [])]
     if n > len(tied) + len(near):
-        others.append(f"{group[-1].label}, the last, has {_value(group[-1])}")
+        last = [run for run in group[len(tied) + len(near) :] if _value(run) == _value(group[-1])]
+        others.append(f"{_listed(last)}, the last of them, {'has' if len(last) == 1 else 'have'} {_value(last[0])}")
+    others += [f"{run.label} has {_value(run)}" for run in beside.get(source, [])]
     return f"{said}; {', '.join(others)}." if others else f"{said}."
 
 

@@ -213,10 +213,10 @@ def _figures(source: str, group: list[Run]) -> str:
         return _figure(title, about, f"{source}: {title}. {ends}.", lambda _: curve_svg(group, x, y, LIGHT, size))
 
     sized = any(run.trace.last.size > 0 for run in group)
-    in_time = curve(SECONDS, METRIC, "Time spent learning; reading and compiling are not counted.")
     size = [curve(ROWS, SIZE, "Points or features that the model holds.")] if sized else []
     if len(group) == 1:
-        return "\n".join([_course(source, group[0]), in_time, *size])
+        return "\n".join([_course(source, group[0]), *size])
+    in_time = curve(SECONDS, METRIC, "Time spent learning; reading and compiling are not counted.")
     windowed = [curve(ROWS, WINDOW, _WINDOWS)] if any(len(run.curve(ROWS, WINDOW).x) > 1 for run in group) else []
     title, about = scatter_title(group), "One point a learner; the larger the model, the larger the point."
     alt = f"{source}: {title}. " + "; ".join(

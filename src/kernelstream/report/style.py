@@ -82,8 +82,9 @@ img.light {{ display: block; }}
     border-bottom: 1px solid var(--line); }}
   tbody th {{ grid-column: 1 / -1; position: static; border: 0; padding: 0; font-weight: 600; white-space: normal;
     overflow-wrap: anywhere; }}
-  td {{ display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 0 .5rem; border: 0; padding: .05rem .3rem; }}
-  td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; margin-right: auto; }}
+  td {{ display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 0 .25rem; border: 0; padding: .05rem .3rem; }}
+  td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; font-style: normal;
+    margin-right: auto; }}
   .overview tr {{ grid-template-columns: 1fr; }}
 }}
 @media print {{
