@@ -20,7 +20,7 @@ from kernelstream import FOGD, NOGD, RBP, Auto, Binary, Learner, Multiclass, Reg
 from kernelstream.cli import app
 from kernelstream.evaluate import Run, Trace, Watch, prequential, side_by_side
 from kernelstream.evaluate.drift import EVERY, KEPT, plan_of
-from kernelstream.evaluate.models import OwnModel
+from kernelstream.evaluate.models import Model, OwnModel
 from kernelstream.extras import MissingExtra
 from kernelstream.report.page import write_page
 from kernelstream.report.plots import LIGHT, course_svg, curve_svg, write_curves
@@ -285,7 +285,7 @@ def test_ddm_is_refused_for_a_regression_and_acting_for_what_cannot_begin_anew()
         run(X, y, model=learner(task=Regression()), drift="ddm")
 
     class Lasting(OwnModel):
-        restarts = False
+        restart = Model.restart
 
     with pytest.raises(ValueError, match=r"fogd cannot begin anew.*on_drift='warn'"):
         prequential(Lasting(learner()), ArraySource(X, y), drift="adwin", on_drift="forget")

@@ -92,7 +92,7 @@ class Newcomer(NamedTuple):
     >>> from kernelstream.sources import open_source
     >>> learner = Learner("rbp", Multiclass(range(9)), grow_classes=True)
     >>> prequential(learner, open_source("digits")).newcomers
-    [Newcomer(row=10, label=9)]
+    [Newcomer(row=10, label=9.0)]
     """
 
     row: int
