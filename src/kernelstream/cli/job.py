@@ -316,7 +316,9 @@ class _TestRows(Source):
         self.name = reading.opened(data).name  # which refuses now what cannot be opened
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        return iter(ReadAhead(self.reading.opened(self.data, encoding=self.trained_on.encoding)))
+        encoding = self.trained_on.encoding
+        names = self.trained_on.feature_names if encoding is None else None
+        return iter(ReadAhead(self.reading.opened(self.data, encoding=encoding, names=names)))
 
     def progress(self) -> float | None:
         return None

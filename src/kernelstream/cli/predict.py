@@ -53,7 +53,8 @@ def predict(request: PredictRequest) -> None:
     encoding = header.get("encoding")
     if encoding is None and "categorical" not in request.given:  # a model that knows no words
         request = replace(request, categorical=REFUSE)
-    file = request.opened(request.data, encoding=encoding, unlabelled="keep")
+    names = learner.columns.feature_names if encoding is None and learner.columns is not None else None
+    file = request.opened(request.data, encoding=encoding, names=names, unlabelled="keep")
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)
     metric = default_metrics(learner.task.name)[-1]
