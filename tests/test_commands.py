@@ -502,6 +502,18 @@ def test_other_columns_are_refused_by_name_and_those_without_go_by_position(tmp_
     assert named == nameless
 
 
+def test_features_are_renumbered_for_a_model_that_did_so_and_for_no_other(tmp_path):
+    rows, turned = tmp_path / "a.svm", tmp_path / "b.svm"
+    rows.write_text("1 1:1 2:3\n-1 1:3 2:1\n" * 40)
+    turned.write_text("1 2:3\n-1 1:3 2:1\n")
+    plain, renumbered = tmp_path / "plain.ks", tmp_path / "renumbered.ks"
+    done("run", rows, "--save", plain)
+    done("run", rows, "--renumber", "--save", renumbered)
+    assert_refused(call("predict", plain, turned, "--renumber"), "plain.ks", "--renumber", "leave it out")
+    given = [done("predict", renumbered, turned, *more).stdout for more in ((), ("--renumber",))]
+    assert given == [done("predict", plain, turned).stdout] * 2
+
+
 def test_predict_says_which_columns_it_needs(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b,kind\n" + "1,2,yes\n2,1,no\n" * 20)
     (tmp_path / "bare.csv").write_text("a,b\n1,2\n2,1\n")
