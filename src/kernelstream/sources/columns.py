@@ -38,7 +38,7 @@ from ..encoding.values import (
     power_of_two,
     seconds_in,
 )
-from .base import Matrix, Notice, SourceError, one_of
+from .base import Matrix, Notice, SourceError, is_nameless, one_of
 
 CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
 MISSING = (MEAN, REFUSE)
@@ -191,7 +191,9 @@ class Encoder:
     def expect(self, whose: str, numeric: list[str], categories: list[str], n_numbers: int) -> None:
         """Take columns in the order of somebody else's, and refuse others. Numbers without names go by position."""
         self.expected = whose, n_numbers
-        if not (self.categories or categories) and (_nameless(self.numeric_names) or _nameless(numeric)):
+        if not (self.categories or categories) and (
+            all(map(is_nameless, self.numeric_names)) or all(map(is_nameless, numeric))
+        ):
             return
         kinds = (("numeric columns", self.numeric_names, numeric), ("categories", self.category_names, categories))
         for kind, names, wanted in kinds:
@@ -367,11 +369,6 @@ class Encoder:
             hashes = [hash_of(name, category) % self.options.hash_features for category in words]
             places[:, column] = np.array(hashes, np.int64)[rows]
         return places
-
-
-def _nameless(names: list[str]) -> bool:
-    """Whether a file without a header has columns that are called so."""
-    return all(name[:1] == "#" and name[1:].isdecimal() for name in names)
 
 
 def _joined(X: NDArray[Any], places: NDArray[np.int64], width: int) -> csr_array:
