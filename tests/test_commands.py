@@ -403,7 +403,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     done("run", "digits", "--checkpoint", part)
     assert_refused(call("run", "digits", "--checkpoint", part, "--resume", "--seed", "3"), "seed 0", "not 3")
     done("run", "digits", "--save", part)
-    assert_refused(call("run", "digits", "--checkpoint", part, "--resume"), "not a checkpoint")
+    answer = call("run", "digits", "--checkpoint", part, "--resume")
+    assert_refused(answer, "not a checkpoint", "name another file with --checkpoint")
+    assert "begin without" not in answer.stderr
 
 
 @pytest.mark.parametrize(
@@ -512,6 +514,17 @@ def test_features_are_renumbered_for_a_model_that_did_so_and_for_no_other(tmp_pa
     assert_refused(call("predict", plain, turned, "--renumber"), "plain.ks", "--renumber", "leave it out")
     given = [done("predict", renumbered, turned, *more).stdout for more in ((), ("--renumber",))]
     assert given == [done("predict", plain, turned).stdout] * 2
+
+
+def test_data_without_a_name_and_standard_input_twice_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(table(tmp_path / "rows.csv", "abcy").parent)
+    assert_refused(call("run", ""), "the data has no name", "'.' for all files of this directory")
+    assert_refused(call("run", "rows.csv", "--test", ""), "the data has no name")
+    answer = call("run", "-", "--test", "-", "--format", "csv", stdin=Path("rows.csv").read_text())
+    assert_refused(answer, "standard input passes once", "--test", "save it to a file")
+    answer = call("run", "/dev/null")
+    assert_refused(answer, "'/dev/null' is neither a file nor a directory nor a pipe")
+    assert "did you mean" not in answer.stderr
 
 
 def test_predict_says_which_columns_it_needs(tmp_path):
