@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
@@ -402,7 +403,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     done("run", "digits", "--checkpoint", part)
     assert_refused(call("run", "digits", "--checkpoint", part, "--resume", "--seed", "3"), "seed 0", "not 3")
     done("run", "digits", "--save", part)
-    assert_refused(call("run", "digits", "--checkpoint", part, "--resume"), "not a checkpoint")
+    answer = call("run", "digits", "--checkpoint", part, "--resume")
+    assert_refused(answer, "not a checkpoint", "name another file with --checkpoint")
+    assert "begin without" not in answer.stderr
 
 
 @pytest.mark.parametrize(
@@ -458,13 +461,79 @@ def test_what_is_misspelled_is_called_as_it_was_written(tmp_path, monkeypatch, a
     assert words in " ".join(answer.stderr.split())
 
 
+def table(path, names, seed=0):
+    """Rows of a, b, c and the class y, which is whether c counts for more than a; columns in the order of `names`."""
+    columns = dict(zip("abc", np.random.default_rng(seed).normal(size=(3, 300)).round(4), strict=True))
+    frame = pd.DataFrame({**columns, "y": np.where(columns["c"] > columns["a"], "yes", "no")})[list(names)]
+    kind = path.suffix
+    write = {".csv": lambda: frame.to_csv(path, index=False), ".parquet": lambda: frame.to_parquet(path)}
+    write[".jsonl"] = lambda: frame.to_json(path, orient="records", lines=True)
+    write[kind]()
+    return path
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl", ".parquet"])
+def test_columns_in_another_order_are_the_same_columns(tmp_path, kind):
+    learned, shown = table(tmp_path / f"one{kind}", "abcy"), table(tmp_path / f"two{kind}", "abcy", 1)
+    turned = table(tmp_path / f"turned{kind}", "bcay", 1)
+    done("run", learned, "--save", tmp_path / "m.ks")
+    as_they_were, otherwise = (done("predict", tmp_path / "m.ks", data, "--scores").stdout for data in (shown, turned))
+    assert otherwise == as_they_were
+    judged = [record("run", learned, "--test", data)["checkpoints"][-1]["metrics"] for data in (shown, turned)]
+    assert judged[0] == judged[1]
+    parts = []
+    for name, names in (("same", "abcy"), ("mixed", "bcay")):
+        (tmp_path / name).mkdir()
+        table(tmp_path / name / f"1{kind}", "abcy")
+        table(tmp_path / name / f"2{kind}", names, 1)
+        parts.append(np.concatenate([X for X, _ in open_source(tmp_path / name)]))
+    assert np.array_equal(*parts)
+
+
+def test_other_columns_are_refused_by_name_and_those_without_go_by_position(tmp_path):
+    learned = table(tmp_path / "one.csv", "abcy")
+    done("run", learned, "--save", tmp_path / "m.ks")
+    other = tmp_path / "other.csv"
+    other.write_text(learned.read_text().replace("a,b,c,y", "a,b,d,y", 1))
+    refusal = "['a', 'b', 'd'], those of what was learned from are ['a', 'b', 'c']", "--drop", "--label"
+    assert_refused(call("predict", tmp_path / "m.ks", other), *refusal)
+    assert_refused(call("run", learned, "--test", other), *refusal)
+    bare = tmp_path / "bare.csv"
+    bare.write_text(learned.read_text().partition("\n")[2])
+    named, nameless = (done("predict", tmp_path / "m.ks", data).stdout for data in (learned, bare))
+    assert named == nameless
+
+
+def test_features_are_renumbered_for_a_model_that_did_so_and_for_no_other(tmp_path):
+    rows, turned = tmp_path / "a.svm", tmp_path / "b.svm"
+    rows.write_text("1 1:1 2:3\n-1 1:3 2:1\n" * 40)
+    turned.write_text("1 2:3\n-1 1:3 2:1\n")
+    plain, renumbered = tmp_path / "plain.ks", tmp_path / "renumbered.ks"
+    done("run", rows, "--save", plain)
+    done("run", rows, "--renumber", "--save", renumbered)
+    assert_refused(call("predict", plain, turned, "--renumber"), "plain.ks", "--renumber", "leave it out")
+    given = [done("predict", renumbered, turned, *more).stdout for more in ((), ("--renumber",))]
+    assert given == [done("predict", plain, turned).stdout] * 2
+
+
+def test_data_without_a_name_and_standard_input_twice_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(table(tmp_path / "rows.csv", "abcy").parent)
+    assert_refused(call("run", ""), "the data has no name", "'.' for all files of this directory")
+    assert_refused(call("run", "rows.csv", "--test", ""), "the data has no name")
+    answer = call("run", "-", "--test", "-", "--format", "csv", stdin=Path("rows.csv").read_text())
+    assert_refused(answer, "standard input passes once", "--test", "save it to a file")
+    answer = call("run", "/dev/null")
+    assert_refused(answer, "'/dev/null' is neither a file nor a directory nor a pipe")
+    assert "did you mean" not in answer.stderr
+
+
 def test_predict_says_which_columns_it_needs(tmp_path):
     (tmp_path / "rows.csv").write_text("a,b,kind\n" + "1,2,yes\n2,1,no\n" * 20)
     (tmp_path / "bare.csv").write_text("a,b\n1,2\n2,1\n")
     (tmp_path / "short.libsvm").write_text("1 1:2\n")
     done("run", tmp_path / "rows.csv", "--save", tmp_path / "m.ks")
     answer = call("predict", tmp_path / "m.ks", tmp_path / "bare.csv")
-    assert_refused(answer, "1 features", "learned from 2", "--label none", "--drop")
+    assert_refused(answer, "['a']", "learned from are ['a', 'b']", "--label none", "--drop")
     assert "grow_features" not in answer.stderr
     assert done("predict", tmp_path / "m.ks", tmp_path / "bare.csv", "--label", "none").stdout.split()[1:] == [
         "yes",

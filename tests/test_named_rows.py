@@ -625,3 +625,24 @@ def test_a_table_of_numbers_needs_no_arrow_and_one_with_words_says_what_brings_i
     for table in (pd.DataFrame({"a": ["red", "blue"]}), pl.DataFrame({"a": [1.0, 2.0]})):
         with pytest.raises(MissingExtra, match=r"kernelstream\[arrow\]"):
             Columns().take(table)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_table_whose_columns_are_not_those_that_were_learned_is_refused_by_name(kind):
+    numbers = np.random.default_rng(0).normal(size=(40, 3))
+    made = {
+        "pandas": lambda names: pd.DataFrame(numbers, columns=names),
+        "polars": lambda names: pl.DataFrame(numbers, schema=names),
+    }[kind]
+    rows, turned = made(["a", "b", "c"]), made(["c", "b", "a"])
+    model = Learner("fogd", Binary([False, True]))
+    model.learn(rows, numbers[:, 0] > 0)
+    refusal = r"columns are c, b, a; the learner learned a, b, c, .*columns=Columns\(\).* in this order"
+    for one in (model, model.snapshot(), pickle.loads(pickle.dumps(model))):
+        for call in (one.predict, one.scores, one.probabilities, lambda X, one=one: one.learn(X, numbers[:, 0] > 0)):
+            with pytest.raises(ValueError, match=refusal):
+                call(turned)
+    assert model.n_seen == 40
+    assert np.array_equal(model.scores(rows), model.scores(numbers))
+    model.restart()
+    model.learn(turned, numbers[:, 0] > 0)

@@ -3,6 +3,7 @@
 import gzip
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -312,6 +313,38 @@ def test_metrics_and_completion_are_in_the_help():
     assert "--install-completion" in call("--help").output
 
 
+@pytest.mark.parametrize(
+    ("form", "head", "label", "remedy"),
+    [
+        (
+            "csv",
+            "a,day of,b,y",
+            "-1",
+            "'day of' counts the rows; if that is all it does, leave it out with --drop 'day of'",
+        ),
+        ("csv", "", "-1", "column 1 (from 0) counts the rows; if that is all it does, leave it out with --drop 1"),
+        ("csv", "", "0", "column 2 (from 0) counts the rows; if that is all it does, leave it out with --drop 2"),
+        ("libsvm", "", None, "feature 1 (from 0) counts the rows; if that is all it does, leave it out of the data"),
+    ],
+)
+def test_the_column_that_counts_the_rows_is_called_as_drop_takes_it(tmp_path, form, head, label, remedy):
+    rows = np.random.default_rng(0).normal(size=(300, 2))
+    columns = [rows[:, 0], np.arange(300), rows[:, 1]]
+    columns.insert(0 if label == "0" else 3, np.arange(300) % 2)
+    lines = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    if form == "libsvm":
+        lines = [f"{y} 1:{a} 2:{i + 1} 3:{b}" for a, i, b, y in zip(*columns, strict=True)]
+    path = tmp_path / f"rows.{form}"
+    path.write_text("\n".join([head, *lines] if head else lines) + "\n")
+    reading = () if label is None else (f"--label={label}",)
+    told = " ".join(done("run", path, *reading).stderr.split())
+    assert remedy in told
+    if "--drop" in remedy:
+        assert (
+            "counts the rows" not in done("run", path, *reading, *shlex.split(remedy[remedy.index("--drop") :])).stderr
+        )
+
+
 def test_hints_are_given_once_and_only_where_they_help(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)) * [1.0, 1.0, 1e4]
@@ -319,7 +352,7 @@ def test_hints_are_given_once_and_only_where_they_help(tmp_path):
     (tmp_path / "a.csv").write_text("row,a,b,c,y\n" + "".join(lines))
     told = done("run", tmp_path / "a.csv").stderr
     assert told.count("nothing scales them; try --scale online") == 1
-    assert told.count("feature 1 counts the rows") == 1
+    assert told.count("'row' counts the rows; if that is all it does, leave it out with --drop row") == 1
     assert "nothing scales" not in done("run", tmp_path / "a.csv", "--scale", "online").stderr
     assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, in_order=True)), "auto scales by itself"
     told = done("run", tmp_path / "a.csv", "--drop", "row", "--drop", "c").stderr

@@ -56,7 +56,10 @@ class Kept(NamedTuple):
             return None
         model, header = Learner.load_with_header(self.path)
         if "run" not in header or "asked" not in header:
-            raise ValueError(f"{self.path} is a model, but not a checkpoint of a run; begin without --resume.")
+            raise ValueError(
+                f"{self.path} is a model, but not a checkpoint of a run, and none can go on from it; name another file "
+                "with --checkpoint, or remove it."
+            )
         for name, value in self.asked.items():
             before = header["asked"].get(name)
             if before != value:
@@ -316,7 +319,9 @@ class _TestRows(Source):
         self.name = reading.opened(data).name  # which refuses now what cannot be opened
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        return iter(ReadAhead(self.reading.opened(self.data, encoding=self.trained_on.encoding)))
+        encoding = self.trained_on.encoding
+        names = self.trained_on.feature_names if encoding is None else None
+        return iter(ReadAhead(self.reading.opened(self.data, encoding=encoding, names=names)))
 
     def progress(self) -> float | None:
         return None

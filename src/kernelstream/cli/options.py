@@ -124,12 +124,14 @@ class Reading:
         """The options of reading by their names."""
         return {field.name: getattr(self, field.name) for field in fields(Reading) if field.name != "given"}
 
-    def opened(self, data: str, *, encoding: Any = None, unlabelled: str | None = None) -> Source:
-        """The source that DATA names; categories become features as an encoding says."""
+    def opened(
+        self, data: str, *, encoding: Any = None, names: list[str] | None = None, unlabelled: str | None = None
+    ) -> Source:
+        """The source that DATA names; columns become features as an encoding says, or in the order of these names."""
         label: Any = None if self.label == NONE else self.label
         with contextlib.suppress(ValueError, TypeError):
             label = int(label)
-        options = self.reading | {"encoding": encoding, "unlabelled": unlabelled}
+        options = self.reading | {"encoding": encoding, "names": names, "unlabelled": unlabelled}
         if self.delimiter == r"\t":
             options["delimiter"] = "\t"
         options["dates"] = () if self.dates == NONE else self.dates.split(",")

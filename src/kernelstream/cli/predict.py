@@ -20,6 +20,7 @@ from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
 from ..sources import Matrix, ReadAhead, Source
+from ..sources.renumbering import RENUMBERED
 from ..sources.servers import is_server
 from ..tasks import Classification
 from . import options as o
@@ -51,9 +52,14 @@ def predict(request: PredictRequest) -> None:
     """
     learner, header = Learner.load_with_header(request.model)
     encoding = header.get("encoding")
+    if request.renumber and RENUMBERED not in (encoding or {}):
+        raise ValueError(
+            f"{request.model} knows features by their numbers, and --renumber would give them others; leave it out."
+        )
     if encoding is None and "categorical" not in request.given:  # a model that knows no words
         request = replace(request, categorical=REFUSE)
-    file = request.opened(request.data, encoding=encoding, unlabelled="keep")
+    names = learner.columns.feature_names if encoding is None and learner.columns is not None else None
+    file = request.opened(request.data, encoding=encoding, names=names, unlabelled="keep")
     console, interrupts = Console(stderr=True), Interrupts()
     line = ProgressLine(console, file, interrupts.check)
     metric = default_metrics(learner.task.name)[-1]

@@ -17,6 +17,7 @@ from ..evaluate.settings import spec_from
 from ..extras import require
 from ..learner import DTYPES
 from ..metrics import METRICS, AskedRate, Metric, default_metrics, metrics_from
+from ..sources.base import STDIN
 from ..sources.servers import is_server, open_server, shown
 from ..sources.survey import SCALES_OF_ALL_ROWS
 from ..tasks import Task
@@ -240,6 +241,8 @@ class RunRequest(Request):
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
         if self.passes > 1 and self.test is None:
             raise ValueError(f"--passes {self.passes} goes with --test; a stream has one pass.")
+        if self.test == self.data == STDIN:
+            raise ValueError("standard input passes once, and --test would read it again; save it to a file.")
         streaming: dict[str, Any] = {
             "checkpoint": self.checkpoint,
             "delay": self.delay or None,

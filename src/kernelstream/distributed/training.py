@@ -206,7 +206,10 @@ class _Kept:
             return None
         model, header = Learner.load_with_header(path)
         if "training" not in header:
-            raise ValueError(f"{path} is a model, but not a checkpoint of several workers; begin without resuming.")
+            raise ValueError(
+                f"{path} is a model, but not a checkpoint of several workers, and none can go on from it; name another "
+                "file, or remove it."
+            )
         for name, value in self.header["asked"].items():
             before = header["asked"].get(name)
             if before != value:

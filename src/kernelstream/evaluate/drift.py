@@ -13,7 +13,8 @@ import base64
 import inspect
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -21,13 +22,40 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..extras import needing
-from ..parameters import did_you_mean
+from ..parameters import at_least, did_you_mean, fraction, share, whole
 from ..sources import Matrix, Source
 from ..tasks import Classification, Task
 from ..teaching import explained
 from .settings import number_or_text
 
 DETECTORS = {"adwin": "ADWIN", "page-hinkley": "PageHinkley", "kswin": "KSWIN", "ddm": "DDM"}
+# What River's classes take; they say little of it themselves.
+_LIMITS: dict[str, dict[str, Callable[..., None]]] = {
+    "adwin": {
+        "delta": share,
+        "clock": partial(whole, 1),
+        "max_buckets": partial(whole, 1),
+        "min_window_length": partial(whole, 1),
+        "grace_period": partial(whole, 0),
+    },
+    "page-hinkley": {
+        "min_instances": partial(whole, 0),
+        "delta": partial(at_least, 0),
+        "threshold": partial(at_least, 0),
+        "alpha": fraction,
+    },
+    "kswin": {
+        "alpha": share,
+        "window_size": partial(whole, 2),
+        "stat_size": partial(whole, 1),
+        "seed": partial(whole, 0),
+    },
+    "ddm": {
+        "warm_start": partial(whole, 0),
+        "warning_threshold": partial(at_least, 0),
+        "drift_threshold": partial(at_least, 0),
+    },
+}
 WARN, RESTART, FORGET = ON_DRIFT = ("warn", "restart", "forget")
 ERROR = "error"
 # ADWIN looks for a change as often.
@@ -105,10 +133,13 @@ class Watch:
                 )
             self.name = detector
             self._kind = getattr(drift, DETECTORS[detector], None) or getattr(drift.binary, DETECTORS[detector])
-            known = list(inspect.signature(self._kind).parameters)
+            known = [name for name in inspect.signature(self._kind).parameters if name != "window"]
             strange = next((name for name in parameters if name not in known), None)
             if strange is not None:
                 raise ValueError(f"{detector} has no parameter {strange!r}; it has {', '.join(known)}.")
+            for name, value in parameters.items():
+                if name in _LIMITS[detector]:
+                    _LIMITS[detector][name](**{name: value})
             self._seeded = "seed" in known and "seed" not in parameters
         else:
             if not (hasattr(detector, "update") and hasattr(detector, "drift_detected")) or parameters:
@@ -118,6 +149,14 @@ class Watch:
         self._parameters = parameters
         if self.name in ("ddm", "DDM") and self.on != ERROR:
             raise ValueError(f"{self.name} counts mistakes, and {on!r} is none; take adwin, page-hinkley or kswin.")
+        if isinstance(detector, str):
+            try:
+                made = self.detector(0)
+            except (OverflowError, TypeError, ValueError) as error:
+                given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+                raise ValueError(f"{detector} cannot have {given}: {error}") from None
+            if detector == "kswin" and made.window_size < 2 * made.stat_size:
+                raise ValueError(f"window_size={made.window_size} must be at least twice stat_size={made.stat_size}.")
 
     def detector(self, seed: int) -> Any:
         """A detector that has seen nothing."""

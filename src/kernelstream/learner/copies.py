@@ -37,7 +37,7 @@ def become(learner: "Learner", other: "Learner") -> None:
     )
     learner._opening = None if other._opening is None else opening_from(other._opening.arrays(), theirs.shape.width)
     learner.task, learner.inputs = other.task, other.inputs.copy()
-    learner.columns = None if other.columns is None else other.columns.copy()
+    learner.columns, learner._heads = None if other.columns is None else other.columns.copy(), other._heads
     learner._calibration = other._calibration.copy() if other._calibration else None
 
 
@@ -54,6 +54,7 @@ def _rewritten(learner: "Learner", twin: "Learner") -> "Learner | None":
     if learner.columns is not None:
         known = twin.columns is not None and len(twin.columns.entries) == len(learner.columns.entries)
         twin.columns = twin.columns.with_means(learner.columns) if known else learner.columns.copy()  # type: ignore[union-attr]
+    twin._heads = learner._heads
     twin._calibration = learner._calibration.copy() if learner._calibration else None
     twin.inputs, twin.task, twin._opening = learner.inputs.copy(), learner.task, None
     theirs.stand_at(mine)

@@ -9,7 +9,7 @@ from ..engine.cores import DEFAULT_THREADS
 from ..engine.runner import Runner
 from ..numerics.rows import as_matrix, cut, n_rows, sample_of, to_block
 from ..tasks import Binary, Classification, Task
-from .names import has_names, taking_names
+from .names import has_names, heads_of, taking_names
 from .room import examples_of, fitting_width, known, make_room, weights_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ def learn(learner: "Learner", X: Any, y: Any, sample_weight: Any, shown: Any) ->
     X = list(X) if isinstance(X, Iterator) else X
     with learner._turns.learning:
         learn = _learn_named if has_names(learner, X) else _learn_block
-        return learn(learner, X, y, sample_weight, shown)
+        found = learn(learner, X, y, sample_weight, shown)
+        learner._heads = learner._heads or heads_of(X)
+        return found
 
 
 def _learn_named(

@@ -16,9 +16,22 @@ def has_names(learner: "Learner", X: Any) -> bool:
     if is_dictionary(X):
         raise ValueError("A dictionary is one row; give a list of rows, [x], or use learn_one(x, y) and scores_one(x).")
     require_computed(X)
-    if learner.columns is not None and is_table(X):
-        return True
+    if is_table(X):
+        if learner.columns is not None:
+            return True
+        heads = heads_of(X)
+        if heads and learner._heads and heads != learner._heads:
+            raise ValueError(
+                f"The table's columns are {', '.join(heads)}; the learner learned {', '.join(learner._heads)}, and "
+                "without columns=Columns() it goes by position: give these, in this order."
+            )
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+
+
+def heads_of(X: Any) -> list[str]:
+    """The names of a table's columns, where all are text; nothing of other rows."""
+    heads = list(getattr(X, "column_names", X.columns)) if is_table(X) else []
+    return heads if all(isinstance(name, str) for name in heads) else []
 
 
 def named_columns(learner: "Learner") -> Columns:

@@ -106,6 +106,10 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     ((1000, 2), 1797)
     """
     name = os.fspath(path)
+    if not name:
+        raise ValueError(
+            "the data has no name; give a file, a directory ('.' for all files of this directory) or a URL."
+        )
     place = Path(name)
     if name == STDIN or is_server(name) or place.is_fifo():
         return _passing(name, block_rows=block_rows, **options)
@@ -127,6 +131,8 @@ def open_source(path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK
     data_set, _, split = name.partition("/")
     if data_set in DATASETS:
         return open_dataset(data_set, split or None, block_rows=block_rows, **options)
+    if place.exists():
+        raise FileNotFoundError(f"{name!r} is neither a file nor a directory nor a pipe; name one of these")
     names = [*BUNDLED, *GENERATED, *DATASETS]
     near = [*difflib.get_close_matches(name, names), *_near_files(place)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"and the built-in names are {', '.join(names)}"

@@ -419,6 +419,11 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
     return found
 
 
+def is_nameless(name: str) -> bool:
+    """Whether it stands for the position from 1 of a column in a file without a header."""
+    return name[:1] == "#" and name[1:].isdecimal()
+
+
 def positive(value: int, name: str) -> int:
     if value < 1:
         raise ValueError(f"{name} is {value}; it must be at least 1")

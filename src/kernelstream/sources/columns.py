@@ -38,7 +38,7 @@ from ..encoding.values import (
     power_of_two,
     seconds_in,
 )
-from .base import Matrix, Notice, SourceError, one_of
+from .base import Matrix, Notice, SourceError, is_nameless, one_of
 
 CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
 MISSING = (MEAN, REFUSE)
@@ -54,7 +54,9 @@ class Words(NamedTuple):
 
 
 class ColumnOptions:
-    """How columns become features. `encoding` is what an earlier source's `encoding` said, and overrules the rest."""
+    """How columns become features. `encoding` is what an earlier source's `encoding` said, and overrules the rest;
+    `names` are those of columns of numbers alone, in the order in which they become features.
+    """
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class ColumnOptions:
         dates: str | Sequence[str] = FILE_DATES,
         drop: Sequence[str | int] = (),
         encoding: dict[str, Any] | None = None,
+        names: Sequence[str] | None = None,
     ):
         self.origins: dict[str, float] = {}
         self.unasked = categorical == AUTO  # features of words are made though nobody asks for them
@@ -87,6 +90,7 @@ class ColumnOptions:
         self.categorical_columns = tuple(categorical_columns)
         self.drop = tuple(drop)
         self.encoding = encoding
+        self.names = None if names is None else list(names)
 
     @property
     def knows_words(self) -> bool:
@@ -185,22 +189,30 @@ class Encoder:
             self._add(column, category)
 
     def expect(self, whose: str, numeric: list[str], categories: list[str], n_numbers: int) -> None:
-        """Refuse columns that are not those of somebody else."""
+        """Take columns in the order of somebody else's, and refuse others. Numbers without names go by position."""
+        self.expected = whose, n_numbers
+        if not (self.categories or categories) and (
+            all(map(is_nameless, self.numeric_names)) or all(map(is_nameless, numeric))
+        ):
+            return
         kinds = (("numeric columns", self.numeric_names, numeric), ("categories", self.category_names, categories))
         for kind, names, wanted in kinds:
-            if names != wanted:
-                what = f"the {kind} are {names}, those of {whose} are {wanted}"
-                raise SourceError(f"{what}; give the file the same columns in the same order", path=self.path)
-        self.expected = whose, n_numbers
+            if names != wanted and (sorted(names) != sorted(wanted) or len(set(names)) < len(names)):
+                what = f"the {kind} are {names}, those of {whose} are {wanted}; give the file the same, in any order"
+                remedy = "drop=NAME leaves one out, label=NAME says which is the label, label='none' that none is"
+                raise SourceError(f"{what}: {remedy}", path=self.path)
+        place = {name: at for at, name in enumerate(self.layout.names)}
+        if self.numeric_names != numeric:
+            self.numeric_names, self.numbers = numeric, [place[name] for name in numeric]
+        if self.category_names != categories:
+            self.category_names, self.categories = categories, [place[name] for name in categories]
 
     def go_on_from(self, earlier: "Encoder") -> None:
         """Take over what the tables above this one have shown."""
         if earlier.n_numbers is None:
             return
         self.goes_on, whose = True, f"{earlier.path.name} above it"
-        if self.categories or earlier.categories:
-            self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
-        self.expected = whose, earlier.n_numbers
+        self.expect(whose, earlier.numeric_names, earlier.category_names, earlier.n_numbers)
         self.n_numbers, self.seen, self.origins = earlier.n_numbers, earlier.seen, earlier.origins
         self.places, self.order = earlier.places, earlier.order
 

@@ -73,6 +73,7 @@ def open_file(
     missing: str = MEAN,
     dates: str | Sequence[str] = FILE_DATES,
     encoding: dict[str, Any] | None = None,
+    names: Sequence[str] | None = None,
     on_error: str = ON_ERROR[0],
     unlabelled: str = UNLABELLED[0],
 ) -> Source:
@@ -95,6 +96,8 @@ def open_file(
     dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
         in UTC) and "trend" (days since the first); without them dates are words, or refused where they are none.
     encoding: another source's `encoding`, so that categories become the same features as there.
+    names: another source's `feature_names`, where it has no `encoding`: columns of a table become features in that
+        order, and other columns are refused; a CSV file without a header goes by position.
     on_error: "stop" at a row that cannot be read, or "skip" it.
     unlabelled: "skip" rows of tables whose label is missing, which are counted, or "keep" them to be predicted, with
         the label NaN or ""; where missing values are refused, these are.
@@ -132,6 +135,7 @@ def open_file(
         dates=dates,
         drop=drop,
         encoding=encoding,
+        names=names,
     )
     table: dict[str, Any] = {
         "block_rows": block_rows,

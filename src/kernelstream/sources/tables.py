@@ -114,6 +114,8 @@ class TableSource(FileSource):
         if self.columns.encoding is not None:
             given = self.columns.encoding
             encoder.expect("the encoding", given["numeric"], given["columns"], given["numbers"])
+        elif self.columns.names is not None:
+            encoder.expect("what was learned from", self.columns.names, [], len(self.columns.names))
         if earlier is not None:
             encoder.go_on_from(earlier)
         return encoder
