@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 PARTS = ("models", "rows", "files", "commands")
 BAD = ("crash", "silent difference", "not finite", "traceback", "changed by a refusal")
@@ -282,6 +283,8 @@ class Rows:
         learner = Learner.load(path)
         n = int(rng.integers(0, 6))
         X = _odd(rng, rng.normal(size=(n, _pick(rng, (3, 3, 3, 3, 2, 4)))))
+        if getattr(X, "dtype", None) == np.float64 and X.ndim == 2 and rng.random() < 0.3:
+            X = _sparse(rng, X)
         labels = {"binary": np.sign(rng.normal(size=n)), "multiclass": rng.integers(0, 3, n).astype(np.float64)}
         y = _odd(rng, labels.get(task, rng.normal(size=n)))
         weight = _odd(rng, rng.random(n)) if rng.random() < 0.3 else None
@@ -302,6 +305,15 @@ class Rows:
             if _differ(before, learner.to_parts()):
                 outcome = "changed by a refusal"
         return outcome, f"{name} {task}: {what}"
+
+
+def _sparse(rng: np.random.Generator, rows: Any) -> Any:
+    """The rows as a sparse matrix, one of whose places may be another."""
+    made = csr_matrix(rows).asformat(_pick(rng, ("csr", "csc", "bsr")))
+    places = _pick(rng, (made.indices, made.indptr))
+    if places.size and rng.random() < 0.7:
+        places[int(rng.integers(places.size))] = _pick(rng, (-1, 0, 1, 2, 3, 30, 2**31 - 1))
+    return made
 
 
 def _differ(parts: Any, others: Any) -> bool:

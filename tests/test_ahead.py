@@ -56,6 +56,19 @@ def test_what_fails_is_told_where_it_is_needed_and_can_be_done_again(beside):
     assert ahead.result(lambda: counted([])) == 5
 
 
+def test_what_failed_between_two_rows_is_begun_anew_when_it_is_needed():
+    def failing():
+        yield
+        raise MemoryError
+
+    ahead = Ahead(new_runner, beside=False)
+    ahead.begin(failing())
+    with pytest.raises(MemoryError):
+        ahead.go_on(2)
+    ahead.go_on(1)
+    assert ahead.result(lambda: counted([])) == 5
+
+
 def test_what_has_few_steps_takes_no_time_of_its_own():
     began = time.process_time()
     for _ in range(50):

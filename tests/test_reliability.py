@@ -18,7 +18,11 @@ import numpy as np
 import pytest
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
+from kernelstream.algorithms import auto
+from kernelstream.algorithms._heir import Heir
+from kernelstream.algorithms.auto import Auto
 from kernelstream.encoding import Columns
+from kernelstream.engine.runner import Runner
 from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.laws.examples import adjusted
@@ -135,6 +139,68 @@ def test_a_state_is_adopted_with_all_that_goes_with_it_or_not_at_all(monkeypatch
         one.learn_one(ROWS[0], 1)
         one.learn(ROWS, ROWS[:, 0])
     assert np.array_equal(other.scores(ROWS), learner.scores(ROWS))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_where_memory_ends_in_what_auto_does_between_rows_it_goes_on_as_if_there_had_been_enough(monkeypatch, threads):
+    X = np.random.default_rng(1).normal(size=(11_600, 3))
+    y = np.where(np.arange(len(X)) < 10_000, X[:, 0] > 0, X[:, 0] < 0).astype(int)  # another stream from a row on
+    learners = [Learner(make("auto", size="small"), Binary([0, 1]), threads=threads) for _ in range(2)]
+    learners[0].learn(X, y)
+    calls = dict.fromkeys(
+        [
+            *((auto, name) for name in ("ridge_weights", "learned_anew", "no_rows", "with_awake")),
+            *((Auto, name) for name in ("remembered", "looked_for_shifts", "tried")),
+            *((auto.forgetting, name) for name in ("add_waiting", "solve")),
+            *((Runner, name) for name in ("_room_for", "_adopt")),
+            (Heir, "replay"),
+        ],
+        0,
+    )
+    failed = set()
+
+    def failing(where, name, done):
+        def call(*args):
+            if name != "_adopt":
+                found = done(*args)
+            calls[where, name] += 1
+            if calls[where, name] in (2, 9, 30, 70, 150):
+                failed.add(name)
+                raise MemoryError
+            return done(*args) if name == "_adopt" else found
+
+        return call
+
+    for where, name in calls:
+        monkeypatch.setattr(where, name, failing(where, name, getattr(where, name)))
+    learner = learners[1]
+    while learner.n_seen < len(X):
+        with contextlib.suppress(MemoryError):
+            learner.learn(X[learner.n_seen :], y[learner.n_seen :])
+    monkeypatch.undo()
+    assert failed == {name for _, name in calls}
+    for one in learners:
+        one.learn(X[:300], y[:300])
+    (header, arrays), (others, theirs) = (one.to_parts() for one in learners)
+    assert header == others
+    assert [leaf for leaf in arrays if not np.array_equal(arrays[leaf], theirs[leaf])] == []
+
+
+def test_a_learner_that_could_not_be_prepared_is_saved_and_goes_on(monkeypatch, tmp_path):
+    learner = Learner(make("auto", size="small"), Binary([0, 1]), threads=1)
+
+    def without_memory(self, state, t):
+        raise MemoryError
+
+    monkeypatch.setattr(Auto, "remembered", without_memory)
+    with pytest.raises(MemoryError):
+        learner.learn(np.tile(ROWS, (2, 1)), np.tile(SIGNS, 2))
+    monkeypatch.undo()
+    learner.save(tmp_path / "m.ks")
+    back = Learner.load(tmp_path / "m.ks")
+    for one in (learner, back):
+        one.learn(ROWS, SIGNS)
+    assert learner.n_seen > 300 and np.array_equal(back.scores(ROWS), learner.scores(ROWS))
 
 
 # Models that diverge.

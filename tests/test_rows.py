@@ -6,10 +6,11 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from kernelstream import FOGD, NOGD, OGD, Binary, Learner
+from kernelstream import FOGD, NOGD, OGD, Binary, FourierFeatures, Learner, OnlineKernelClassifier
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.agreement import snapshot
 from kernelstream.numerics.rows import DENSE_SHARE, LARGEST, as_matrix, filled, n_rows, to_block
+from kernelstream.sources import ArraySource
 
 N = 40
 rng = np.random.default_rng(0)
@@ -219,6 +220,57 @@ REFUSED = {
     "sparse without rows": (sp.csr_array((0, 6)), "0 sample"),
     "ragged lists": ([[1.0, 2.0], [3.0]], "inhomogeneous|number"),
 }
+
+
+def damaged(kind, part, place, value):
+    """A sparse matrix one of whose places was overwritten: SciPy does not look."""
+    made = getattr(sp, f"{kind}_array")(X)
+    if kind == "lil":
+        made.rows[3] = [*made.rows[3][:-1], value]
+    else:
+        getattr(made, part)[place] = value
+    return made
+
+
+DAMAGED = {
+    "index beyond the width": (
+        damaged("csr", "indices", 9, 6),
+        "Row 3, feature 6: .*6 features.*LIBSVM",
+    ),
+    "index far beyond": (damaged("csr", "indices", 9, 2**30), "Row 3, feature 1073741824"),
+    "index below 0": (damaged("csr", "indices", 9, -1), "Row 3, feature -1"),
+    "row beyond the last of CSC": (damaged("csc", "indices", 3, N), f"Row {N}, feature 0: .*{N} rows"),
+    "column beyond the width of COO": (damaged("coo", "col", 9, 6), "Row 3, feature 6"),
+    "row below 0 of COO": (damaged("coo", "row", 9, -1), "Row -1, feature"),
+    "block beyond the width of BSR": (damaged("bsr", "indices", 0, 9), "Row 0, feature "),
+    "index beyond the width of LIL": (damaged("lil", "rows", 3, 6), "Row 3, feature 6"),
+    "rows that do not begin at 0": (damaged("csr", "indptr", 0, 1), "begin at 0"),
+    "rows that fall": (damaged("csr", "indptr", 7, 1), "never fall"),
+    "rows that end beyond": (damaged("csr", "indptr", N, 10**6), "end at"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_a_sparse_matrix_that_reaches_beyond_its_shape_is_refused_before_anything_is_read(kind):
+    bad, words = DAMAGED[kind]
+    learner = Learner(SPECS["ogd"], Binary([-1, 1]))
+    learner.learn(X, Y)
+    before, classifier = snapshot(learner), OnlineKernelClassifier("ogd").fit(X, Y)
+    transformer = FourierFeatures(20).fit(X)
+    calls = (
+        lambda: learner.learn(bad, Y),
+        lambda: learner.scores(bad),
+        lambda: Learner(SPECS["ogd"], Binary([-1, 1])).learn(bad, Y),
+        lambda: OnlineKernelClassifier("ogd").fit(bad, Y),
+        lambda: classifier.partial_fit(bad, Y),
+        lambda: classifier.predict(bad),
+        lambda: transformer.transform(bad),
+        lambda: ArraySource(bad, Y),
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert snapshot(learner) == before
 
 
 @pytest.mark.parametrize("kind", REFUSED)

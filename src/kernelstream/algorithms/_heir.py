@@ -31,13 +31,13 @@ class Heir:
         task = {VALUES: REGRESSION, TWO: BINARY, SEVERAL: MULTICLASS}[record.task]
         shape = Shape(len(state.map), len(state.mean), int(state.seed), state.map.dtype)
         self.kept, self.regression = state.kept, record.task == VALUES
-        self.errors = np.zeros(TRIED)
+        self.errors, self.reached = np.zeros(TRIED), 0
         self.runner = ahead.runner(spec, task, shape)
 
-    def replay(self, first: int, stop: int) -> Stepwise["Heir"]:
-        """It, when it has learned these rows."""
+    def replay(self, stop: int) -> Stepwise["Heir"]:
+        """It, when it has learned the rows before this one."""
         kept, shape = self.kept, self.runner.shape
-        for row in range(first, stop, TOGETHER):
+        for row in range(self.reached, stop, TOGETHER):
             yield
             some = slice(row, row + TOGETHER)
             targets, n = kept.targets[some], TOGETHER
@@ -48,6 +48,7 @@ class Heir:
             except FloatingPointError:  # it has diverged, and is not taken
                 self.errors[row:] = np.inf
                 return self
+            self.reached = row + TOGETHER
             self.errors[some] = np.abs(scores[:, 0] - targets) if self.regression else losses
         return self
 

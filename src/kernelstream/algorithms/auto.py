@@ -238,11 +238,13 @@ class Auto(Algorithm):
             raise ValueError("its rows behind a shift are counted as no run counts them")
         solve, build, due = (int(row) for row in state.due)
         n, next_build = int(state.sums.n_waiting), NEVER if built == LAST else building_row(max(FIRST, 2 * built))
-        if not (t < due <= t + PIECE and n <= min(t, PIECE) and state.recent.n_waiting <= min(t, PIECE)):
+        if not (t <= due <= t + PIECE and n <= min(t, PIECE) and state.recent.n_waiting <= min(t, PIECE)):
             raise ValueError("its rows are counted as no run counts them")
         if not (t <= build <= next_build and due <= build and (solve >= due or built == LAST)):
             raise ValueError("what is due next is not what comes next")
-        coming = due - t if built < LAST else (PIECE * share_of(t) - t % (PIECE * share_of(t))) // share_of(t)
+        coming = (
+            due - t if built < LAST or due == t else (PIECE * share_of(t) - t % (PIECE * share_of(t))) // share_of(t)
+        )
         if n + coming > PIECE or state.recent.n_waiting + due - t > PIECE:
             raise ValueError("more rows wait than can")
         todo, progress = state.beside.todo.tolist(), int(state.beside.progress)
@@ -319,12 +321,12 @@ class Auto(Algorithm):
         if t < state.due[2]:
             return state
         with one_blas_thread():
+            # Where memory ends in between, all is done again: what may be done but once comes last, or to a copy.
             if built_row(t - 1) < LAST:
-                state = self.settling(record, state, t, ahead)
                 if t % PIECE == 0 and built_row(t - 1) == built_row(t):
                     state = self.remembered(state, t)
+                state = self.settling(record, state, t, ahead)
             elif t % PIECE == 0:
-                self.hand_over(state, t)
                 state = self.tried(record, self.remembered(self.looked_for_shifts(state, t), t), t, ahead)
             else:
                 ahead.go_on(1)
@@ -341,25 +343,25 @@ class Auto(Algorithm):
 
     def looked_for_shifts(self, state: AutoState, t: int) -> AutoState:
         """The state after a piece of rows; where they are another stream's, what forgets has forgotten those before."""
-        if not notices(state.shift) or state.shift.row > 0 or state.shown.n > 0:
+        shift = type(state.shift)(*map(np.copy, state.shift))
+        if not notices(shift) or state.shift.row > 0 or state.shown.n > 0:
+            notices(state.shift)  # done again it changes nothing, and notices nothing
             return state
-        forgetting.fade(state.recent, LEFT)
-        state.parts.A[...] *= LEFT_OF_STACK
-        state.parts.b[...] *= LEFT_OF_STACK
-        state.shift.row[()] = t
-        return state._replace(kept=no_rows(TRIED, len(state.map), len(state.mean), state.map.dtype))
+        parts = state.parts._replace(A=state.parts.A * LEFT_OF_STACK, b=state.parts.b * LEFT_OF_STACK)
+        shift.row[()] = t
+        kept = no_rows(TRIED, len(state.map), len(state.mean), state.map.dtype)
+        return state._replace(recent=forgetting.faded(state.recent, LEFT), parts=parts, shift=shift, kept=kept)
 
     def tried(self, record: AutoRecord, state: AutoState, t: int, ahead: "Ahead") -> AutoState:
         """The state after a piece of rows, which may be that of a model which began behind the last shift."""
         n = t - int(state.shift.row)
         if state.shift.row == 0 or n == 0:
             return state
-        heir = ahead.result(lambda: Heir(self, record, state, ahead).replay(0, n - PIECE))
+        heir = ahead.result(lambda: Heir(self, record, state, ahead).replay(n - PIECE))
         if n == TRIED:
-            all_steps(heir.replay(n - PIECE, n))
+            all_steps(heir.replay(n))
             return heir.state(state) if heir.is_better() else untried(state)
-        ahead.begin(heir.replay(n - PIECE, n))
-        state.due[2] = t + SHARE
+        ahead.begin(heir.replay(n))
         return state
 
     def settling(self, record: AutoRecord, state: AutoState, t: int, ahead: "Ahead") -> AutoState:
@@ -404,9 +406,12 @@ class Auto(Algorithm):
         if progress >= 0:
             progress = progress + 1 if progress + 1 < n_steps(state.weights.shape[1]) else SOLVED
         beside.progress[()] = progress
-        due[2] = (t // PIECE + 1) * PIECE
+        due[2] = t + SHARE if 0 < state.shift.row < t else (t // PIECE + 1) * PIECE
 
     def work_beside(self, state: AutoState) -> Callable[[], None] | None:
+        t = int(state.t)
+        if t >= state.due[2]:
+            self.hand_over(state, t)
         n, i = (int(count) for count in state.beside.todo)
         if n == 0 and i == IDLE:
             return None
@@ -414,9 +419,11 @@ class Auto(Algorithm):
         sums, beside, ridge = state.sums, state.beside, float(state.ridge)
 
         def work() -> None:
+            nonlocal n
             with one_blas_thread():
                 if n > 0:
                     add_rows(sums, beside.rows[:n], beside.targets[:n])
+                    n = 0
                 if i >= 0:
                     take_step(beside.gradual, sums, ridge, i)
 

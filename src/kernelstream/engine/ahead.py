@@ -56,8 +56,9 @@ class Ahead:
         return self._parts.setdefault(i, Ahead(self.runner, beside=self.beside))
 
     def begin(self, work: Stepwise[Any]) -> None:
-        self._work, self._done, self._taken = work, None, Taken()
-        self._helper = cores.ask(_all_of, work, self._taken) if self.beside else None
+        taken = Taken()
+        helper = cores.ask(_all_of, work, taken) if self.beside else None
+        self._work, self._done, self._helper, self._taken = work, None, helper, taken
 
     def go_on(self, n: int) -> None:
         """See that n steps more are taken, so that what is left for the last row is not too much."""
@@ -66,7 +67,9 @@ class Ahead:
         if self._helper is not None:
             self._taken.wait(n)
         elif self._work is not None and self._done is None:
-            self._done = some_steps(self._work, n)
+            work, self._work = self._work, None  # where a step fails, all of it is done anew
+            self._done = some_steps(work, n)
+            self._work = work
 
     def result(self, anew: Callable[[], Stepwise[Any]]) -> Any:
         """What was begun comes to, or else `anew`."""

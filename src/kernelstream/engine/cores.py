@@ -106,13 +106,24 @@ def ask(work: Callable[..., Any], *args: Any) -> Future[Any]:
 
     What reads ahead and what lifts ahead share the helpers, first come, first served: no more threads than cores work.
     """
+    asked: Future[Any] = Future()
+
+    def do() -> None:
+        if asked.set_running_or_notify_cancel():
+            try:
+                asked.set_result(work(*args))
+            except BaseException as error:
+                asked.set_exception(error)
+
     try:
         with held():  # a thread that has begun is noted as one to be told of the end
-            asked = _helpers().submit(work, *args)
+            _helpers().submit(
+                do
+            )  # which may keep it for later, though it fails: who cancels it is sure that it is not done
         _asked.add(asked)
-        return asked
-    except RuntimeError:  # the interpreter is about to end, and there are no helpers any more
-        return Future()
+    except (RuntimeError, MemoryError):  # the interpreter is about to end, or there is no memory for a thread
+        pass
+    return asked
 
 
 def _in_threads(take: Callable[[int], None], n: int) -> None:

@@ -78,7 +78,8 @@ class Runner:
                 if self._working.cancel():  # no helper was free
                     self._work()
                 else:
-                    self._working.result()
+                    working, self._working = self._working, Future()  # where it fails, it is done here
+                    working.result()
                 self._working = None
 
     def _adopt(self, state: Any) -> None:
@@ -113,11 +114,11 @@ class Runner:
             if state is not self._state:
                 self._adopt(state)
             work = self.spec.work_beside(self._state)
-            if work is not None and self.sharing.beside:
-                self._work, self._working = work, cores.ask(work)
-            elif work is not None:
-                work()
             self._halt[()] = 0
+            if work is not None:
+                self._work, self._working = work, cores.ask(work) if self.sharing.beside else Future()
+            if not self.sharing.beside:
+                self._finish()
 
     def grown(self, task: str, shape: Shape) -> "Runner":
         """The same function for more features or outputs; where a binary task has become one of several classes, one

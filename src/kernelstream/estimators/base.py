@@ -18,7 +18,7 @@ from ..engine import Algorithm
 from ..engine.inputs import FITTED, NONE, Inputs, Scaling, fitted
 from ..learner import Learner
 from ..learner.naming import changed
-from ..numerics.rows import as_matrix, require_unnamed, unmasked
+from ..numerics.rows import as_matrix, require_inside, require_unnamed, unmasked
 from ..tasks import Task
 from ..teaching import explained
 
@@ -134,6 +134,7 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         A plain array of the known width takes the short way: nothing is left to book.
         """
         require_unnamed(X)
+        require_inside(X)
         X = unmasked(X, "features")
         own = self.__dict__
         known = None if reset else own.get("n_features_in_")

@@ -24,7 +24,17 @@ from ..numerics.lifts import Fourier, Lift, Structured, lift_scaled
 from ..numerics.lifts.fourier import FourierMap, write_waves
 from ..numerics.lifts.structured import written_out
 from ..numerics.memory import aligned, one_blas_thread
-from ..numerics.rows import Block, as_matrix, filled, n_rows, require_unnamed, sample_of, to_block, unmasked
+from ..numerics.rows import (
+    Block,
+    as_matrix,
+    filled,
+    n_rows,
+    require_inside,
+    require_unnamed,
+    sample_of,
+    to_block,
+    unmasked,
+)
 from ..parameters import fraction, one_of, whole
 from ..teaching import explained
 
@@ -79,6 +89,7 @@ class _Rows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _matrix(self, X: Any, *, reset: bool) -> Any:
         require_unnamed(X)
+        require_inside(X)
         X = unmasked(X, "features")
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiu" and len(X) > 0
         if plain and not reset and X.shape[1] == self.n_features_in_ and not hasattr(self, "feature_names_in_"):

@@ -66,10 +66,10 @@ def add_waiting(recent: Recent) -> None:
     recent.n_waiting[()] = 0
 
 
-def fade(recent: Recent, share: float) -> None:
-    """The rows in the sums count for a share of what they did, in place."""
-    for sums in (recent.A, recent.b, recent.total):
-        sums *= share
+def faded(recent: Recent, share: float) -> Recent:
+    """A copy in which the rows in the sums count for a share of what they did."""
+    sums = {name: getattr(recent, name) * share for name in ("A", "b", "total")}
+    return recent._replace(**sums, weights=recent.weights.copy(), n_waiting=recent.n_waiting.copy())
 
 
 def solve(recent: Recent, i: int) -> None:

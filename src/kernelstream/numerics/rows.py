@@ -215,6 +215,45 @@ def unmasked(values: Any, what: str) -> Any:
     return values
 
 
+def require_inside(X: Any) -> None:
+    """ValueError for a sparse matrix with entries outside of its shape.
+
+    SciPy looks at none of them: its conversions, and compiled code, would read and write beyond their arrays.
+    """
+    if not sp.issparse(X) or X.format not in ("csr", "csc", "bsr", "coo"):
+        return
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: rows are examples, columns are features.")
+    if X.format == "coo":
+        inside = [(places >= 0) & (places < n) for places, n in zip(X.coords, X.shape, strict=True)]
+        if not (inside[0].all() and inside[1].all()):
+            p = int(np.argmin(inside[0] & inside[1]))
+            raise _outside(int(X.row[p]), int(X.col[p]), X.shape)
+        return
+    high, wide = X.blocksize if X.format == "bsr" else (1, 1)
+    turned = X.format == "csc"
+    n, width = (X.shape[1], X.shape[0]) if turned else (X.shape[0] // high, X.shape[1] // wide)
+    starts, end = X.indptr, min(len(X.indices), len(X.data))
+    if len(starts) != n + 1 or starts[0] != 0 or not 0 <= starts[-1] <= end or (starts[1:] < starts[:-1]).any():
+        raise ValueError(
+            f"The {'columns' if turned else 'rows'} of a sparse matrix begin at its `indptr`, which must be {n + 1} "
+            f"numbers that begin at 0, never fall, and end at {end} or before; these are not. Build the matrix anew."
+        )
+    indices = X.indices[: starts[-1]]
+    if len(indices) and not (indices.min() >= 0 and indices.max() < width):
+        p = int(np.argmax((indices < 0) | (indices >= width)))
+        major, minor = int(np.searchsorted(starts, p, side="right")) - 1, int(indices[p])
+        raise _outside(*((minor, major) if turned else (major * high, minor * wide)), X.shape)
+
+
+def _outside(row: int, column: int, shape: tuple[int, int]) -> ValueError:
+    return ValueError(
+        f"Row {row}, feature {column}: the sparse matrix has {shape[0]} rows and {shape[1]} features, whose indices "
+        "count from 0. Subtract 1 from indices that count from 1, as those of LIBSVM files do, or give the matrix the "
+        "shape that its indices need."
+    )
+
+
 def require_computed(table: Any) -> None:
     """ValueError for a table whose rows have not been computed."""
     if type(table).__name__ == "LazyFrame":
@@ -257,7 +296,9 @@ def as_matrix(X: Any) -> Any:
             raise ValueError(
                 f"Features must be real numbers; got a sparse matrix of {X.dtype}. Complex data not supported"
             )
+        require_inside(X)
         X = sp.csr_array(X)
+        require_inside(X)  # a list of lists has become rows just now
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

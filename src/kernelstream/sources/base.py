@@ -21,11 +21,12 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from ..engine.disk import scratch
 from ..extras import needing
 from ..numerics.rows import as_csr as as_csr
+from ..numerics.rows import as_matrix
 from ..tasks import require_one_sort
 from ..teaching import explained
 
@@ -362,10 +363,7 @@ class ArraySource(Source):
 
     def __init__(self, X: Any, y: Any, *, name: str = "array", block_rows: int = DEFAULT_BLOCK_ROWS):
         if issparse(X):
-            self.X = csr_array(X)
-            if not self.X.has_canonical_format:
-                self.X = self.X.copy()
-                self.X.sum_duplicates()
+            self.X = as_matrix(X)
         else:
             self.X = np.ascontiguousarray(X)
         self.y = as_labels(y)
