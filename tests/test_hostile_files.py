@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kernelstream
 from kernelstream import Binary, Learner, Multiclass, Regression, make
 from kernelstream.engine.state import ModelFileError, NoModelFile
 from kernelstream.kernels import Cauchy, Gaussian, Laplacian, Matern, Polynomial
@@ -53,6 +54,24 @@ def test_no_number_of_a_file_makes_compiled_code_leave_its_arrays(names, fewest)
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     counts = json.loads(done.stdout.splitlines()[-1])
     assert counts["refused"] > fewest[0] and counts["used"] > fewest[1], counts
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("seed", value) for value in (-1, 2**70, True)),
+        *(("grow_features", value) for value in ("x", float("inf"))),
+        ("grow_classes", 1),
+        ("encoding", "x"),
+        ("judged", -1),
+        ("feature_names", "x"),
+    ],
+)
+def test_a_value_of_the_header_that_nobody_writes_is_refused(saved, key, value):
+    path = saved("rbp", lambda header: header.update({key: value}))
+    for load in (Learner.load, kernelstream.load):
+        with pytest.raises(ModelFileError, match=rf"model\.ks.*{key}"):
+            load(path)
 
 
 @pytest.mark.parametrize(

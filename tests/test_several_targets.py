@@ -1,6 +1,8 @@
 """Regression of several targets: one model for each, behind the face of one."""
 
 import pickle
+import signal
+import sys
 
 import numpy as np
 import pytest
@@ -32,6 +34,21 @@ def test_each_target_has_the_model_it_would_have_alone(rows):
         assert np.array_equal(alone.predict_learn(X, Y[:, j]), shown[:, j])
         assert np.array_equal(alone.predict(X), together.predict(X)[:, j])
     assert together.score(X, Y) > 0.3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX systems")
+def test_an_interrupt_comes_before_all_targets_or_after(rows, monkeypatch):
+    X, Y = rows
+    together, done = make().partial_fit(X, Y), Learner.learn
+
+    def interrupted(learner, *args):
+        signal.raise_signal(signal.SIGINT)
+        return done(learner, *args)
+
+    monkeypatch.setattr(Learner, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        together.partial_fit(X, Y)
+    assert [learner.n_seen for learner in together.learner_.learners] == [2 * len(X)] * 3
 
 
 def test_scikit_learn_agrees_that_it_does_several():

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..engine import Algorithm, files
 from ..learner import Learner
+from ..numerics.interrupts import held
 from ..tasks import Regression
 
 
@@ -53,7 +54,8 @@ class SideBySide:
         """The values shown for each row, (n, targets), before it is learned from."""
         for j in range(self.n_targets):  # what is wrong with the last target is found before the first is learned
             Regression().encode(Y[:, j])
-        return self._each(lambda learner, j: learner.learn(X, Y[:, j], sample_weight))
+        with held():  # an interrupt comes before all of them, or after
+            return self._each(lambda learner, j: learner.learn(X, Y[:, j], sample_weight))
 
     def scores(self, X: Any) -> np.ndarray:
         return self._each(lambda learner, j: learner.scores(X))

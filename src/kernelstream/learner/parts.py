@@ -58,6 +58,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
             f"It holds a learner for each of {n} targets, where one is asked for: kernelstream.load reads it; or save "
             "a model of each target."
         )
+    _require_known(header)
     learner = cls(
         spec_from_json(header["algorithm"]),
         tasks.from_json(header["task"]),
@@ -84,6 +85,19 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
     if header["settled"] is not None:
         _take_model(learner, header, arrays)
     return learner
+
+
+def _require_known(header: dict[str, Any]) -> None:
+    """ValueError for a value that nobody writes, of those that nothing else looks at."""
+    whole(0, seed=header["seed"])
+    if header["seed"] >= 2**63:
+        raise ValueError(f"seed={header['seed']} must be less than 2^63.")
+    for name in ("grow_features", "grow_classes"):
+        if not isinstance(header[name], bool):
+            raise ValueError(f"{name}={header[name]!r} must be true or false.")
+    for name, kind in (("encoding", dict), ("judged", dict), ("feature_names", list)):
+        if not isinstance(header.get(name), kind | None):
+            raise ValueError(f"{name}={header[name]!r} is nothing that a model is saved with.")
 
 
 def _take_model(learner: "Learner", header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
