@@ -505,3 +505,10 @@ def test_an_estimator_refuses_text_targets_and_takes_what_is_not_masked():
     with pytest.raises(ValueError, match="must be numbers"):
         OnlineKernelRegressor("rbp").fit(X, Y.astype(str))
     Learner(RBP(budget=3), Binary([0, 1])).learn(np.ma.array(X), np.ma.array(Y, mask=False))
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e12])
+def test_targets_of_any_unit_settle_pros_n_kons(unit):
+    learner = Learner("pros-n-kons", Regression())
+    learner.learn(X, unit * X[:, 0])
+    assert learner.n_seen == len(X) and np.isfinite(learner.scores(X)).all()

@@ -83,7 +83,9 @@ class ProsNKons(Embedded):
         reach = self.reach
         if isinstance(reach, str):
             reach = 4.0 * sample.deviation if task == REGRESSION else 1.0
-        curvature = 1.0 / (4.0 * reach**2) if isinstance(self.curvature, str) else self.curvature
+        curvature = (
+            1.0 / (4.0 * min(max(reach, 1e-150), 1e150) ** 2) if isinstance(self.curvature, str) else self.curvature
+        )
         return replace(super().settle(task, sample), loss=named, reach=reach, curvature=curvature)
 
     def lower(self, task: str, dtype: Any) -> ProsNKonsRecord:

@@ -124,8 +124,8 @@ class Learner:
         self.columns = None if columns is None else columns.copy()
         whole(1, waiting=waiting)
         self.waiting = Waiting(waiting)
-        self.grow_features = grow_features or columns is not None
-        self.grow_classes = grow_classes
+        self.grow_features = bool(grow_features) or columns is not None
+        self.grow_classes = bool(grow_classes)
         self.inputs = as_inputs(scaling, regression=isinstance(task, Regression))
         self.losses = np.zeros(0)
         # Of the rows of a call among threads.
