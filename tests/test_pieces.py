@@ -71,6 +71,14 @@ def test_several_files_are_cut_one_after_another(rows, tmp_path, monkeypatch):
     np.testing.assert_array_equal(joined(found)[0], rows.X)
 
 
+def test_a_file_with_its_columns_in_another_order_is_cut_where_they_are_known(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a,b,c,y\n" + "1,2,3,0\n" * 100)
+    (tmp_path / "b.csv").write_text("b,c,a,y\n" + "2,3,1,1\n" * 100)
+    pieces, found = read_apart(open_source(tmp_path), 100, monkeypatch)
+    assert len(pieces) > 5
+    np.testing.assert_array_equal(joined(found)[0], np.tile([1.0, 2.0, 3.0], (200, 1)))
+
+
 def test_a_label_by_its_name_is_found_in_every_piece(tmp_path, monkeypatch):
     path = tmp_path / "named.csv"
     path.write_text("target,x\n" + "".join(f"{i % 2},{i}\n" for i in range(200)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..encoding.values import HASH
 from .arrow import ParquetSource
-from .base import COMPRESSIONS, ArraySource, FileSource, Notice, Source
+from .base import COMPRESSIONS, ArraySource, FileSource, Notice, Source, is_nameless
 from .columns import ColumnOptions
 from .delimited import DelimitedSource
 from .jsonl import JsonLinesSource
@@ -122,6 +122,9 @@ def _group_ranges(part: ParquetSource, size: int) -> Iterator[Source]:
 
 
 def _spans(part: FileSource, size: int, head: Source) -> Iterator[Source]:
+    if isinstance(part, DelimitedSource) and _has_its_own_header(part, head):
+        yield part
+        return
     total = part.n_bytes
     for start in range(0, max(total, 1), size):
         piece = copy.copy(part)
@@ -129,6 +132,15 @@ def _spans(part: FileSource, size: int, head: Source) -> Iterator[Source]:
         if start > 0 and isinstance(piece, DelimitedSource) and isinstance(head, TableSource) and head._encoder:
             piece.header, piece.label = False, head._encoder.layout.label
         yield piece
+
+
+def _has_its_own_header(part: DelimitedSource, head: Source) -> bool:
+    """Whether columns may stand otherwise than in the file that was looked at, which only the first line says."""
+    encoder = head._encoder if isinstance(head, TableSource) else None
+    if part is head or encoder is None or all(map(is_nameless, encoder.layout.names)):
+        return False
+    with open(part.path, "rb") as mine, open(head.path, "rb") as theirs:  # type: ignore[attr-defined]
+        return mine.readline().split() != theirs.readline().split()
 
 
 def too_few(pieces: Sequence[Source], workers: int) -> tuple[str, ...]:
