@@ -90,7 +90,7 @@ def learned(name: str, X: np.ndarray, y: np.ndarray, spec: FOGD) -> str:
         order = np.random.default_rng(seed).permutation(len(y))
         shown, told = Learner(spec, task, seed=seed).predict_learn(X[order], y[order]), y[order]
         found.append(np.mean(shown != told) if name in CLASSES else np.mean((shown - told) ** 2) / y.var())
-    return f"{np.mean(found):.4f} ({np.std(found):.4f})"
+    return f"{np.mean(found):.4f} ({np.std(found, ddof=1):.4f})"
 
 
 def main() -> None:

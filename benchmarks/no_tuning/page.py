@@ -131,7 +131,8 @@ def _mean_ratio(pairs: Iterable[tuple[float, float]]) -> str:
 def _twenty(results: Results) -> list[str]:
     rows = []
     for name, chosen in DESIGN.items():
-        deviation = np.std(results.errors(name, "auto", OVER_ALL) or [np.nan])
+        errors = results.errors(name, "auto", OVER_ALL)
+        deviation = np.std(errors, ddof=1) if len(errors) > 1 else np.nan
         rows.append(
             [
                 shown(name),

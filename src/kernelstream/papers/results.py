@@ -53,7 +53,7 @@ class Cell:
     def sd(self) -> float:
         if not math.isfinite(self.mean):
             return math.nan
-        return float(np.std(self.values)) if self.values else self.kept["sd"]
+        return float(np.std(self.values, ddof=min(1, len(self.values) - 1))) if self.values else self.kept["sd"]
 
     @property
     def mean_risk(self) -> float:
