@@ -34,8 +34,8 @@ from kernelstream import (
     make,
 )
 from kernelstream import algorithms as table
-from kernelstream.algorithms import _expansion
 from kernelstream.algorithms._skeleton import Skeleton
+from kernelstream.engine.runner import Runner
 from kernelstream.kernels import KERNELS, Gaussian, Kernel, Laplacian, Polynomial
 from kernelstream.laws import checking
 from kernelstream.laws.agreement import N_ROWS, ROUNDING, snapshot
@@ -417,14 +417,14 @@ def test_the_kit_catches_memory_that_grows(monkeypatch):
 
 
 def test_the_kit_catches_an_effect_of_the_block_size(monkeypatch):
-    original = _expansion.ExpansionAlgorithm.prepare
+    original = Runner.learn
 
-    def forgetful(self, record, state, ahead):  # called once a block
-        state.f.coef[...] *= 0.999
-        return original(self, record, state, ahead)
+    def forgetful(self, *given):  # called once a block, and not for a single row
+        self.state.f.coef[...] *= 0.999
+        original(self, *given)
 
-    monkeypatch.setattr(_expansion.ExpansionAlgorithm, "prepare", forgetful)
-    with pytest.raises(AssertionError, match="blocks of 1 rows"):
+    monkeypatch.setattr(Runner, "learn", forgetful)
+    with pytest.raises(AssertionError, match="in blocks of 7 rows"):
         laws.ALGORITHM_LAWS["block_size_has_no_effect"](case_of(OGD))
 
 

@@ -506,7 +506,7 @@ def test_kafboxs_filters_come_out_as_published(path):
     result = run_item(item, jobs=1)
     assert not [cell.learner for cell in result.cells if verdict(item, cell) == DIFFERS]
     exact = {"KAP", "SW-KRLS", "QKLMS", "KNLMS", "NORMA"}
-    for cell in result.cells:
+    for cell in (cell for cell in result.cells if cell.absent is None):
         if path == "kafbox/table-1" and cell.learner in exact:
             assert round(cell.mean, 2) == item.published[cell.data, cell.learner].value, cell.learner
         if path == "kafbox/table-1" and cell.learner == "KRLS-T":  # kafbox's has a larger jitter

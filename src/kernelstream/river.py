@@ -398,7 +398,7 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
         As of `KernelRegressor`.
     scaling
         "online", or "none".
-    parameters
+    kwargs
         Any parameter of the algorithm or of its kernel by its own name: ``KernelAnomalyDetector(nu=0.01)``.
 
     Examples
@@ -425,10 +425,10 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
         seed: int | None = None,
         dtype: str = "float32",
         threads: int | None = None,
-        **parameters: Any,
+        **kwargs: Any,
     ):
         own = locals()
-        if given := own.pop("parameters"):
+        if given := own.pop("kwargs"):
             own["algorithm"] = changed(_of_anomalies(algorithm), given)
         self._settings(own)
         if not self._spec().without_labels:

@@ -299,10 +299,6 @@ def _label_array(labels: Any) -> np.ndarray:
         require_one_sort(given)
     if labels.dtype.kind == "c":
         raise ValueError("Complex data not supported: labels must be real numbers or words.")
-    if labels.dtype.kind in "mMSV":
-        raise ValueError(
-            f"Labels are {labels.dtype.name}; a model keeps numbers, words or truth values: y.astype(str)."
-        )
     if labels.ndim != 1:
         raise ValueError(f"Labels must be one a row, in one dimension; got shape {labels.shape}.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
