@@ -22,7 +22,7 @@ NO_ROW, SAME_ROW, NEW_ROW = range(3)
 # What Python hands to a builtin function of none or one argument: what it is bound to, here a tuple that begins with
 # bytes; and the argument.
 _FUNCTION = """
-define ptr @{name}(ptr %self, ptr %x) {{
+define ptr @{name}(ptr %self, ptr %x) {attributes} {{
   %first = call ptr {PyTuple_GetItem}(ptr %self, i64 0)
   %place = call ptr {PyBytes_AsString}(ptr %first)
   {body}
@@ -42,6 +42,9 @@ _CALL = """
   %found = call ptr {PyLong_FromLongLong}(i64 %returned)
   ret ptr %found
 """
+
+# Optimised, a call with the thousand arguments of a large state would be compiled for a second.
+_AS_WRITTEN = "noinline optnone"
 
 # The bytes are: how many values there are, where they go, and the names' addresses.
 _READ = """
@@ -139,7 +142,9 @@ def _method(name: str, flags: int, body: str, words: dict[str, Any]) -> _Method:
     """Made once for each name."""
     with _making:
         if name not in _methods:
-            text = _BEGIN + _FUNCTION.format_map(_Interface(name=name, body=body.format_map(_Interface(words))))
+            text = _BEGIN + _FUNCTION.format_map(
+                _Interface(name=name, body=body.format_map(_Interface(words)), attributes=words.get("attributes", ""))
+            )
             _methods[name] = _Method(name.encode(), assembled(text, name), flags, None)
         return _methods[name]
 
@@ -159,7 +164,7 @@ def bound(function: Any, *arguments: Any) -> Callable[[], int]:
     slots = [f"%s{i} = getelementptr i64, ptr %place, i64 {i}" for i in range(len(kinds))]
     loads = [f"%a{i} = load {kind}, ptr %s{i}" for i, kind in enumerate(kinds)]
     handed = "".join(f", {kind} %a{i}" for i, kind in enumerate(kinds))
-    words = {"address": address, "loads": "\n  ".join(slots + loads), "arguments": handed}
+    words = {"address": address, "loads": "\n  ".join(slots + loads), "arguments": handed, "attributes": _AS_WRITTEN}
     return _builtin(_method(f"bound_{address}", _METH_NOARGS, _CALL, words), place, arguments)
 
 
