@@ -19,17 +19,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..engine import Common, Shape, evaluate, lift, step
+from ..engine import Common, Shape, evaluate, step
 from ..engine.state import Limits, ModelFileError
 from ..losses import LossRecord, Novelty, slope
 from ..numerics.conformal import RECENT, Window, in_order, no_window, quantile_of, replace_oldest
 from ..numerics.intervals import joined_windows
-from ..numerics.lifts import descend_lifted, evaluate_lifted, lift_rows
+from ..numerics.lifts import descend_lifted, evaluate_lifted
 from ..numerics.linear import shrink
 from ..numerics.rows import Sample
 from ..parameters import fraction, share
 from ..tasks import BINARY
-from ._features import MAPS, FeatureState, Map, Mapped
+from ._features import MAPS, FeatureState, Map, Mapped, lifted_first
 
 # What the help shows.
 EXAMPLE = """>>> import numpy as np
@@ -42,6 +42,7 @@ EXAMPLE = """>>> import numpy as np
 WIDER = 10.0  # "scale" over this is the gamma
 
 
+@lifted_first
 class DensityRecord(NamedTuple):
     lift: Any
     loss: LossRecord
@@ -148,11 +149,6 @@ class Density(Mapped):
         total = state.total + other.total - (0.0 if since is None else min(since.total, other.total))
         past = None if since is None else since.seen
         return merged._replace(total=np.asarray(total), seen=joined_windows(state.seen, other.seen, weight, past))
-
-
-@lift.register(DensityRecord)
-def _(record, state, scratch, block, start, stop):
-    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
 
 
 @evaluate.register(DensityRecord)

@@ -24,18 +24,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..engine import Common, Shape, evaluate, lift, step
+from ..engine import Common, Shape, evaluate, step
 from ..engine.state import Limits, tally
 from ..losses import too_long
 from ..numerics.compile import inlined
 from ..numerics.expansion import dot
-from ..numerics.lifts import evaluate_lifted, lift_rows
+from ..numerics.lifts import evaluate_lifted
 from ..parameters import at_least, positive
 from ..tasks import BINARY
-from ._features import Mapped
+from ._features import Mapped, lifted_first
 from ._squares import step_of
 
 
+@lifted_first
 class OPAUCRecord(NamedTuple):
     lift: Any
     learning_rate: float
@@ -127,11 +128,6 @@ class OPAUC(Mapped):
         scatter = share * (state.scatter + other.scatter + between)
         bias = np.asarray((1.0 - weight) * state.bias + weight * other.bias)
         return merged._replace(bias=bias, counts=share * counts, means=means, scatter=scatter)
-
-
-@lift.register(OPAUCRecord)
-def _(record, state, scratch, block, start, stop):
-    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
 
 
 @evaluate.register(OPAUCRecord)

@@ -58,7 +58,7 @@ from ..numerics.products import PRODUCTS
 from ..numerics.second_order import Sums, for_outputs, no_sums, of_both, solution, solved, wait
 from ..parameters import fraction, one_of, positive
 from ..tasks import BINARY, MULTICLASS, REGRESSION
-from ._features import WAVES, FeatureState, Map, Mapped, padded
+from ._features import WAVES, FeatureState, Map, Mapped, lifted_first, padded
 
 PIECE = 256  # rows that wait to go into the sums
 SHORTEST, LONGEST_PIECE = 32, 1024  # of solve="exact": a third of the features, where both halves of the work are alike
@@ -66,6 +66,7 @@ GROWTH, LONGEST = 8, 4096  # the system is solved when rows have grown by 1/8, a
 NYSTROM = "nystrom"
 
 
+@lifted_first
 class RidgeRecord(NamedTuple):
     lift: Any
     loss: LossRecord
@@ -434,11 +435,6 @@ gather = by_record(_gather, default=_gather)
 def _(record, map, x, g, lifted):
     """The row becomes a point."""
     expansion.add(record.kernel, map.f, x, 0.0, g, lifted.row)
-
-
-@lift.register(RidgeRecord)
-def _(record, state, scratch, block, start, stop):
-    lift_rows(record.lift, state.map, block, start, stop, scratch.lifted)
 
 
 @lift.register(ExactRecord)

@@ -21,13 +21,11 @@ class Opening:
 
     def __init__(self) -> None:
         self._parts: list[tuple[Any, np.ndarray, np.ndarray]] = []
+        self.n_rows = 0
 
     def add(self, X: Any, targets: np.ndarray, weights: np.ndarray) -> None:
         self._parts.append((X.astype(np.float64), targets.copy(), weights.copy()))
-
-    @property
-    def n_rows(self) -> int:
-        return sum(len(targets) for _, targets, _ in self._parts)
+        self.n_rows += len(targets)
 
     @property
     def until_settling(self) -> int:
@@ -58,7 +56,8 @@ class Opening:
     def retargeted(self, change: Callable[[np.ndarray], np.ndarray]) -> "Opening":
         """The same rows with the targets of a task that has grown."""
         changed = Opening()
-        changed._parts = [(X, change(targets), weights) for X, targets, weights in self._parts]
+        for X, targets, weights in self._parts:
+            changed.add(X, change(targets), weights)
         return changed
 
     @property

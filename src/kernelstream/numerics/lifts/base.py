@@ -5,10 +5,14 @@ fits, a NamedTuple of arrays that a model keeps; its *record* is what compiled c
 of `lift_rows`; its *lifted* is scratch whose field `z` holds the lifted rows of a chunk.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..compile import by_record, compiled
 from ..linear import descend, evaluate_linear
+
+if TYPE_CHECKING:
+    from ...kernels import Kernel
 
 
 class Lift:
@@ -62,9 +66,27 @@ class Lift:
         """ValueError unless both maps lift alike: a mean of weights is then a mean of functions."""
 
 
-def require_same_seed(mine: Any, theirs: Any) -> None:
-    if mine.seed != theirs.seed:
-        raise ValueError(f"seed differs: {mine.seed} and {theirs.seed}. Maps are equal only for equal seeds.")
+class Drawn(Lift):
+    """A lift whose map is drawn, a function of its seed."""
+
+    def require_same(self, mine: Any, theirs: Any) -> None:
+        if mine.seed != theirs.seed:
+            raise ValueError(f"seed differs: {mine.seed} and {theirs.seed}. Maps are equal only for equal seeds.")
+
+
+@dataclass(frozen=True)
+class Waves(Drawn):
+    """A lift to sines and cosines of as many projections as it has components."""
+
+    kernel: "Kernel"
+    n_components: int
+
+    def length(self, width: int) -> int:
+        return 2 * self.n_components
+
+    @property
+    def square(self) -> float:
+        return float(self.n_components)
 
 
 @by_record

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import rng
-from .base import Lift, descend_lifted, evaluate_lifted, lift_rows, require_same_seed
+from .base import Drawn, descend_lifted, evaluate_lifted, lift_rows
 
 if TYPE_CHECKING:
     from ...kernels import Kernel
@@ -43,7 +43,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Binning(Lift):
+class Binning(Drawn):
     kernel: "Kernel"
     tables: int
 
@@ -85,9 +85,6 @@ class Binning(Lift):
     def check(self, map: BinningMap) -> None:
         if not ((map.inverse > 0).all() and ((map.offset >= 0) & (map.offset <= 1)).all()):
             raise ValueError("its steps are not some that can have been drawn")
-
-    def require_same(self, mine: BinningMap, theirs: BinningMap) -> None:
-        require_same_seed(mine, theirs)
 
 
 @lift_rows.register(BinningRecord)

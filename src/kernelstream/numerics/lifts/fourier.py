@@ -5,7 +5,7 @@ function of (seed, feature, component): a feature that appears late gets the num
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from ..compile import Pointer, call_for_effect, compiled, inlined
 from ..elementary import sincos
 from ..memory import aligned
 from ..products import MULTIPLY, multiply
-from .base import Lift, lift_rows, require_same_seed
-
-if TYPE_CHECKING:
-    from ...kernels import Kernel
+from .base import Waves, lift_rows
 
 
 class FourierMap(NamedTuple):
@@ -39,17 +36,7 @@ class Lifted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fourier(Lift):
-    kernel: "Kernel"
-    n_components: int
-
-    def length(self, width: int) -> int:
-        return 2 * self.n_components
-
-    @property
-    def square(self) -> float:
-        return float(self.n_components)
-
+class Fourier(Waves):
     def record(self, dtype: Any) -> FourierRecord:
         return FourierRecord(MULTIPLY.address(dtype), SINCOS.address(dtype))
 
@@ -70,9 +57,6 @@ class Fourier(Lift):
     def lifted(self, map: FourierMap, rows: int) -> Lifted:
         D, dtype = self.n_components, map.frequencies.dtype
         return Lifted(aligned(np.zeros((rows, D), dtype)), aligned(np.zeros((rows, 2 * D), dtype)))
-
-    def require_same(self, mine: FourierMap, theirs: FourierMap) -> None:
-        require_same_seed(mine, theirs)
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,15 @@ had from the start.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import rng
 from ..compile import Pointer, call_for_effect, inlined
 from ..memory import aligned
-from .base import Lift, lift_rows, require_same_seed
+from .base import Waves, lift_rows
 from .fourier import SINCOS
-
-if TYPE_CHECKING:
-    from ...kernels import Kernel
 
 # p: features of a group, components of a block. Cost per component is 3 log2(p) additions for every p features begun.
 GROUP = 1024
@@ -60,17 +57,7 @@ def signs(seed: int, group: int, block: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Structured(Lift):
-    kernel: "Kernel"
-    n_components: int
-
-    def length(self, width: int) -> int:
-        return 2 * self.n_components
-
-    @property
-    def square(self) -> float:
-        return float(self.n_components)
-
+class Structured(Waves):
     def record(self, dtype: Any) -> StructuredRecord:
         return StructuredRecord(TRANSFORM.address(dtype), SINCOS.address(dtype))
 
@@ -92,9 +79,6 @@ class Structured(Lift):
     def lifted(self, map: StructuredMap, rows: int) -> Transformed:
         D, dtype = self.n_components, map.scales.dtype
         return Transformed(*(aligned(np.zeros(shape, dtype)) for shape in ((rows, D), (rows, 2 * D), (2, GROUP))))
-
-    def require_same(self, mine: StructuredMap, theirs: StructuredMap) -> None:
-        require_same_seed(mine, theirs)
 
 
 def _ceiling(n: int) -> int:
