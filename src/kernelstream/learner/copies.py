@@ -25,6 +25,7 @@ def snapshot(learner: "Learner", reuse: "Learner | None") -> "Learner":
                 become(twin, learner)
                 twin._runner.stand_at(learner._runner)  # type: ignore[union-attr]
         twin.waiting = learner.waiting.copy()
+        twin._watching = None if learner._watching is None else learner._watching.copy()
     return twin
 
 

@@ -112,6 +112,13 @@ class Watch:
         given += [f"{name}={value!r}" for name, value in self.parameters.items()]
         return f"Watch({', '.join([repr(self.name), *given])})"
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same detector, with the same parameters, on the same."""
+        return isinstance(other, Watch) and repr(self) == repr(other) and self._kind == other._kind
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
     def to_json(self) -> dict[str, Any]:
         """What `watch_from` makes an equal one of. Requires: its detector has a name."""
         return {"detector": self.name, "on": self.on, "parameters": self.parameters}
@@ -218,8 +225,17 @@ def _restored(fresh: Any, written: Any) -> Any:
     if kind == "bytes":
         fresh.__setstate__(base64.b64decode(value, validate=True))
     elif kind == "parts":
+        known, given = vars(fresh), inspect.signature(type(fresh)).parameters
+        if set(value) != {name for name, part in known.items() if not inspect.ismethod(part)}:
+            raise ValueError("these are parts of another detector")
         for name, part in value.items():
-            setattr(fresh, name, _restored(getattr(fresh, name), part))
+            before = known[name]
+            found = _restored(before, part)
+            if _is_number(before) != _is_number(found) and None not in (before, found):
+                raise ValueError(f"{name} is of another kind")
+            if name in given and isinstance(before, int | float | str | None) and found != before:
+                raise ValueError(f"{name} is another")
+            setattr(fresh, name, found)
     else:
         if kind != "list":
             raise ValueError(f"{kind!r} is nothing that is written")
@@ -231,3 +247,7 @@ def _restored(fresh: Any, written: Any) -> Any:
         else:
             return parts
     return fresh
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
