@@ -114,7 +114,7 @@ class Client:
 
         task: "binary", "multiclass" or "regression". classes: the labels. algorithm: a learner's name, or
         {"name": "fogd", "n_components": 400}. settings: seed, dtype, scaling, missing, categorical, hash_features,
-        dates, waiting_rows, waiting_seconds.
+        dates, waiting_rows, waiting_seconds, drift, on_drift.
         """
         asked = {"task": task, "algorithm": algorithm, **settings}
         asked |= {} if classes is None else {"classes": list(classes)}

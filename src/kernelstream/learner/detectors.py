@@ -112,6 +112,12 @@ class Watch:
         given += [f"{name}={value!r}" for name, value in self.parameters.items()]
         return f"Watch({', '.join([repr(self.name), *given])})"
 
+    def __str__(self) -> str:
+        """As people write it: adwin:on=price,delta=0.01."""
+        on = {} if self.on == ERROR else {"on": self.on}
+        given = ",".join(f"{name}={value}" for name, value in (on | self.parameters).items())
+        return f"{self.name}:{given}" if given else self.name
+
     def __eq__(self, other: object) -> bool:
         """Whether the other is the same detector, with the same parameters, on the same."""
         return isinstance(other, Watch) and repr(self) == repr(other) and self._kind == other._kind

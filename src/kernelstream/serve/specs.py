@@ -45,6 +45,11 @@ def _parts(dates: Any) -> Any:
     return [] if dates == "none" else dates.split(",") if isinstance(dates, str) else dates
 
 
+def _watches(drift: Any) -> Any:
+    """One, or several."""
+    return [drift] if isinstance(drift, str) else drift
+
+
 Word: TypeAlias = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, _or("a word, a number or a truth value")]
 Part: TypeAlias = Literal["hour", "day", "week", "year", "trend"]
 Named: TypeAlias = Annotated[
@@ -77,7 +82,7 @@ class ModelSpec(BaseModel):
     )
     waiting_rows: int | None = Field(None, ge=1, le=10**7, description="Rows that may wait for their labels.")
     waiting_seconds: float | None = Field(None, gt=0, description="How long they may.")
-    drift: list[StrictStr] | None = Field(
+    drift: Annotated[list[StrictStr] | None, BeforeValidator(_watches)] = Field(
         None,
         min_length=1,
         max_length=16,
