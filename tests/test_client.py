@@ -246,7 +246,7 @@ def test_a_model_of_the_service_looks_out_for_drift_itself(tmp_path):
         assert np.concatenate(said).tolist() == honest.tolist()
         told = model.describe()
         assert told["drift"]["found"] == [drift._asdict() for drift in plain.drifts]
-        assert told["drift"]["watches"] == ["adwin", "Watch('adwin', on=0)"] and told["rows_learned"] == 1600
+        assert told["drift"]["watches"] == ["adwin", "adwin:on=0"] and told["rows_learned"] == 1600
         assert told["drift"]["begun_anew"] == plain.times_begun_anew > 0
         counted = client.ask("GET", "/metrics").text
         assert f'kernelstream_begun_anew_total{{model="m"}} {plain.times_begun_anew}.0' in counted

@@ -89,6 +89,13 @@ class Learner:
     >>> honest = learner.predict_learn(X, y)  # each row is predicted, then learned
     >>> bool((honest == y)[300:].mean() > 0.7), learner.n_seen
     (True, 600)
+
+    One that begins anew where its errors rise, and learns the newest 100 rows again:
+
+    >>> learner = Learner("fogd", Binary(["other", "same"]), drift="adwin", on_drift="forget:100")
+    >>> scores = learner.learn(X, y), learner.learn(X, np.where(y == "same", "other", "same"))
+    >>> learner.drifts[-1].did, learner.times_begun_anew, learner.rows_learned, learner.n_seen < 700
+    ('forget', 1, 1200, True)
     """
 
     def __init__(
