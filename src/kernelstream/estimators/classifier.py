@@ -39,8 +39,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         how much each matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax",
         fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
-    drift, on_drift : as of `Learner`: what looks out for a change, such as "adwin", and what is done about it: "warn",
-        "restart" or "forget"
+    drift : what looks out for a change of the errors or of a feature, such as "adwin" or "kswin:on=2", as of `Learner`
+    on_drift : what is done about it: "warn", "restart" or "forget"
     class_weight : a dict of what a row of each class counts, 1 where none is named; or "balanced", n / (K n_c) of the
         rows so far, n_c of them of the row's class, K classes, so that all classes count the same. It multiplies the
         sample weights

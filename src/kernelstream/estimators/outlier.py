@@ -31,8 +31,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     scaling : "online", by what was seen so far; "none"; "standard" or "minmax", fitted by `fit` on all rows; or a
         fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
-    drift, on_drift : as of `Learner`: what looks out for a change, such as "adwin", and what is done about it: "warn",
-        "restart" or "forget"
+    drift : what looks out for a change of the errors or of a feature, such as "adwin" or "kswin:on=2", as of `Learner`
+    on_drift : what is done about it: "warn", "restart" or "forget"
     nu, gamma, ... : any parameter of the algorithm or of its kernel by its own name: ``OnlineKernelOutlier(nu=0.01)``
         takes about one row of a hundred for an outlier
 
