@@ -61,6 +61,8 @@ TAUGHT = {
     "OnlineScaler": {"transform_learn"},
     "river.KernelClassifier": {"predict_one", "learn_many", "predict_many"},
     "river.KernelRegressor": {"learn_many", "predict_many"},
+    "client.Client": {"make"},
+    "client.Model": {"learn", "predict_proba", "snapshot"},
 }
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
 STREAMS = "redis://127.0.0.1:6379"  # and streams of messages
@@ -97,12 +99,17 @@ def test_help_of_a_spec_has_its_paper(name):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_examples_are_true(name, request, tmp_path):
-    text = inspect.getdoc(NAMED[name])
+    tried(NAMED[name], request, tmp_path)
+
+
+def tried(told, request, tmp_path):
+    """Run the examples of something's help, beside the servers that they name."""
+    text = inspect.getdoc(told)
     if ADDRESS in text:
         text = text.replace(ADDRESS, request.getfixturevalue("service").url)
     with redis_streams(tmp_path) if STREAMS in text else nullcontext() as server:
         text = text if server is None else text.replace(STREAMS, server.address)
-        test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
+        test = doctest.DocTestParser().get_doctest(text, {}, told.__name__, None, None)
         assert test.examples and not any(example.options for example in test.examples)
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
@@ -124,9 +131,8 @@ def test_help_of_a_method_says_something_of_every_parameter(name, method):
 
 
 @pytest.mark.parametrize(("name", "method"), WITH_EXAMPLES)
-def test_examples_of_methods_are_true(name, method):
-    test = doctest.DocTestParser().get_doctest(inspect.getdoc(METHODS[name, method]), {}, method, None, None)
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+def test_examples_of_methods_are_true(name, method, request, tmp_path):
+    tried(METHODS[name, method], request, tmp_path)
 
 
 @pytest.mark.parametrize("name", TAUGHT)
