@@ -127,12 +127,14 @@ class Client(threading.Thread):
         return None
 
 
-def kills(folder: Path, n: int, *, seed: int, cut: bool, most_seconds: float = 1.5) -> tuple[str, list[str]]:
-    """Kill a service so many times; what was done, and what is wrong."""
+def kills(
+    folder: Path, n: int, *, seed: int, cut: bool, most_seconds: float = 1.5, **drift: Any
+) -> tuple[str, list[str]]:
+    """Kill a service so many times; what was done, and what is wrong. drift: what its model looks out for."""
     rng = random.Random(seed)
     service = Process(folder, **(CUT if cut else KEPT))
     with service:
-        service.wait_ready().make(spec=SPEC)
+        service.wait_ready().make(spec=SPEC | drift)
         clients = [Client(number, seed, service) for number in range(CLIENTS)]
         for client in clients:
             client.start()
@@ -150,7 +152,7 @@ def kills(folder: Path, n: int, *, seed: int, cut: bool, most_seconds: float = 1
         faults = [f"client {client.number}: {fault}" for client in clients for fault in client.faults]
         said = [one for client in clients for one in client.said]
         service.wait_ready()
-        faults += _faults(folder, service, said, cut=cut)
+        faults += _faults(folder, service, said, cut, learner(**drift))
     done = (
         f"{n} kills, {len(said):,} requests acknowledged, {learned(said):,} rows learned, "
         f"{sum(client.retries for client in clients):,} retries"
@@ -176,20 +178,21 @@ def _learned(one: Said) -> int:
     return len(one.body["rows"]) if one.kind == "learn" else 0
 
 
-def _faults(folder: Path, service: Process, said: list[Said], *, cut: bool) -> list[str]:
+def _faults(folder: Path, service: Process, said: list[Said], cut: bool, fresh: Learner) -> list[str]:
+    """fresh: of the same kind as the service's, before its first row."""
     faults = _tiles(said)
     served = service.download(folder / "served.ks")
     told = service.described()
-    if not served.n_seen == told["rows_learned"] == learned(said):
+    if not served.rows_learned == told["rows_learned"] == learned(said):
         faults.append(f"{learned(said):,} rows were acknowledged, {told['rows_learned']:,} are learned")
     shown = sum(len(one.body["ids"]) for one in said if one.kind == "predict")
     labelled = sum(_learned(one) for one in said if one.kind == "labels")
     if told["rows_waiting"] != shown - labelled:
         faults.append(f"{shown - labelled:,} rows should wait for labels, {told['rows_waiting']:,} do")
     if not cut:
-        faults += _against_log(service.store, served, said)
+        faults += _against_log(service.store, served, said, fresh.snapshot())
     records = sorted((one for one in said if _learned(one)), key=lambda one: one.answer["rows_learned"])
-    unlike = differences(served, _offline_by_answers(records, said), waiting=False)
+    unlike = differences(served, _offline_by_answers(records, said, fresh), waiting=False)
     if unlike:
         faults.append(f"the model differs from the one learned offline in {', '.join(unlike)}")
     service.stop()
@@ -210,7 +213,7 @@ def _tiles(said: list[Said]) -> list[str]:
     return faults[:5]
 
 
-def _against_log(store: Path, served: Learner, said: list[Said]) -> list[str]:
+def _against_log(store: Path, served: Learner, said: list[Said], offline: Learner) -> list[str]:
     with contextlib.closing(sqlite3.connect(store / "store.db")) as connection:
         log = connection.execute("SELECT kind, key, body FROM log ORDER BY seq").fetchall()
     faults, by_key = [], {one.key: one for one in said}
@@ -221,7 +224,6 @@ def _against_log(store: Path, served: Learner, said: list[Said]) -> list[str]:
         faults.append(f"{len(lost)} acknowledged requests are not in the log")
     if differs := [key for _, key, body in log if key in by_key and json.loads(body) != by_key[key].body]:
         faults.append(f"{len(differs)} records are not what their requests said")
-    offline = learner()
     for kind, key, body in log:
         given = json.loads(body)
         if kind == "show":
@@ -241,14 +243,13 @@ def _against_log(store: Path, served: Learner, said: list[Said]) -> list[str]:
     return faults
 
 
-def _offline_by_answers(records: list[Said], said: list[Said]) -> Learner:
+def _offline_by_answers(records: list[Said], said: list[Said], offline: Learner) -> Learner:
     shown = {
         id: row
         for one in said
         if one.kind == "predict"
         for id, row in zip(one.body["ids"], one.body["rows"], strict=True)
     }
-    offline = learner()
     for one in records:
         if one.kind == "learn":
             offline.learn(np.array(one.body["rows"]), one.body["labels"])
@@ -258,6 +259,6 @@ def _offline_by_answers(records: list[Said], said: list[Said]) -> Learner:
     return offline
 
 
-def learner() -> Learner:
+def learner(**drift: Any) -> Learner:
     """What the service makes of SPEC."""
-    return Learner(make("fogd", n_components=_COMPONENTS), Binary([0, 1]), waiting=SPEC["waiting_rows"])
+    return Learner(make("fogd", n_components=_COMPONENTS), Binary([0, 1]), waiting=SPEC["waiting_rows"], **drift)

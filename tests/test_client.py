@@ -53,6 +53,12 @@ def table_of(X):
     return {"a": X[:, 0].astype(float), "id": X[:, 1].astype(float), "country": words}
 
 
+def turning(n, change):
+    """Rows whose labels mean the other one from a row on."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    return X, np.where((X[:, 0] > 0) ^ (np.arange(n) >= change), "yes", "no")
+
+
 # Rows of any kind.
 
 
@@ -224,6 +230,36 @@ def test_a_model_goes_back_and_travels(client, name, tmp_path):
     with pytest.raises(ServiceError, match="no model") as refused:
         model.describe()
     assert refused.value.status == 404
+
+
+def test_a_model_of_the_service_looks_out_for_drift_itself(tmp_path):
+    X, y = turning(1600, 900)
+    plain = Learner(offline().algorithm, offline().task, drift=["adwin", "adwin:on=0"], on_drift="forget:200")
+    honest = plain.task.decode(plain.learn(X, y))
+    with serving(tmp_path / "store") as service, Client(service.url, rows=150) as client:
+        model = client.make("m", **NO_YES, drift=["adwin", "adwin:on=0"], on_drift="forget:200")
+        assert model.describe()["drift"] is None  # before its first row
+        said = [model.learn(X[:1000], y[:1000])]
+        service.kill()
+        service.start()
+        said.append(model.learn(X[1000:], y[1000:]))
+        assert np.concatenate(said).tolist() == honest.tolist()
+        told = model.describe()
+        assert told["drift"]["found"] == [drift._asdict() for drift in plain.drifts]
+        assert told["drift"]["watches"] == ["adwin", "adwin:on=0"] and told["rows_learned"] == 1600
+        assert told["drift"]["begun_anew"] == plain.times_begun_anew > 0
+        counted = client.ask("GET", "/metrics").text
+        assert f'kernelstream_begun_anew_total{{model="m"}} {plain.times_begun_anew}.0' in counted
+        model.download(tmp_path / "m.ks")
+        found = client.upload("n", tmp_path / "m.ks")
+        assert found.describe()["drift"] == told["drift"]
+        assert np.array_equal(found.learn(X[:300], y[:300]), plain.task.decode(plain.learn(X[:300], y[:300])))
+        for wrong, words in (
+            ({"drift": "adwinn"}, "did you mean adwin"),
+            ({"on_drift": "restart"}, "needs a detector"),
+        ):
+            with pytest.raises(ServiceError, match=words):
+                client.make("o", **NO_YES, **wrong)
 
 
 def test_a_download_that_fails_leaves_what_was_there(client, name, tmp_path):

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from kernelstream import FOGD, NOGD, RBP, Auto, Binary, Learner, Multiclass, Regression, Ridge
 from kernelstream.cli import app
 from kernelstream.evaluate import Run, Trace, Watch, prequential, side_by_side
-from kernelstream.evaluate.drift import EVERY, KEPT, plan_of
 from kernelstream.evaluate.models import Model, OwnModel
 from kernelstream.extras import MissingExtra
+from kernelstream.learner.drift import EVERY, KEPT, plan_of
 from kernelstream.report.page import write_page
 from kernelstream.report.plots import LIGHT, course_svg, curve_svg, write_curves
 from kernelstream.report.runs import METRIC, ROWS, WINDOW, by_source
@@ -360,7 +360,7 @@ def test_another_river_and_other_options_are_not_resumed(tmp_path, monkeypatch):
     for options in ((), ("--drift", "ddm"), ("--drift", "adwin", "--on-drift", "restart")):
         refused = call(*common, *options)
         assert refused.exit_code == 2 and "was begun with drift ['adwin', 'warn']" in refused.stderr
-    monkeypatch.setattr("kernelstream.evaluate.drift.version", lambda package: "0.1")
+    monkeypatch.setattr("kernelstream.learner.drift.version", lambda package: "0.1")
     refused = call(*common, "--drift", "adwin")
     assert refused.exit_code == 2 and "not 0.1; resume it with that" in refused.stderr
 

@@ -56,6 +56,8 @@ REGRESSION_SPECS = [Perceptron(), OGD(), FOGD(n_components=100), NOGD(budget=50)
         OnlineKernelRegressor("ridge", n_components=50, solve="exact"),
         OnlineKernelClassifier("fogd", n_components=100, class_weight="balanced"),
         OnlineKernelOutlier(nu=0.2),
+        OnlineKernelClassifier("fogd", n_components=100, drift="page-hinkley:threshold=3", on_drift="forget:100"),
+        OnlineKernelRegressor("ridge", n_components=50, drift=["adwin"], on_drift="restart"),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES,
 )

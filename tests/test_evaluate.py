@@ -16,7 +16,6 @@ from kernelstream import ALGORITHMS, FOGD, Binary, Learner, Multiclass, Regressi
 from kernelstream.algorithms.density import WIDER
 from kernelstream.engine.opening import LAST
 from kernelstream.evaluate import run as evaluate_run
-from kernelstream.evaluate.drift import Drift
 from kernelstream.evaluate.models import OwnModel
 from kernelstream.evaluate.run import Run, follow, prequential, spaced_rows
 from kernelstream.evaluate.settings import spec_from
@@ -24,6 +23,7 @@ from kernelstream.evaluate.trace import Checkpoint, Trace
 from kernelstream.kernels import Gaussian
 from kernelstream.laws.cases import SMALL
 from kernelstream.laws.examples import adjusted
+from kernelstream.learner.drift import Drift
 from kernelstream.metrics import MSE, RMSE, HingeLoss, Metric, MistakeRate, metrics_from
 from kernelstream.sources import ArraySource, LibsvmSource, SourceError, fit_scaling, open_source
 from kernelstream.sources.survey import survey

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from benchmarks.merges import rows_of
 
-from kernelstream import ALGORITHMS, Learner, OnlineKernelRegressor, Regression, make
+from kernelstream import ALGORITHMS, Binary, Learner, OnlineKernelRegressor, Regression, make
+from kernelstream.encoding import Columns
 from kernelstream.engine.inputs import OnlineScaling, fitted
 from kernelstream.kernels import Gaussian
 from kernelstream.numerics import expansion
@@ -196,3 +197,14 @@ def test_learners_and_scalings_say_what_they_are():
     assert repr(Learner("fogd", Regression(), scaling="metric").inputs.features) == "<scaling metric by 0 rows>"
     fixed = fitted("standard", [np.ones((3, 2))])
     assert repr(OnlineKernelRegressor(scaling=fixed)).endswith("(scaling=<scaling standard of 2 features>)")
+
+
+def test_a_copy_from_before_the_first_row_is_apart_from_its_model():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    fresh, model = (
+        Learner("fogd", Binary([False, True]), scaling="online", columns=Columns(missing="zero")) for _ in range(2)
+    )
+    rows = [{"a": a, "b": b} for a, b in X.tolist()]
+    model.snapshot().learn([{"c": 1.0}, *rows], [True, *(X[:, 0] > 0)])
+    assert np.array_equal(model.learn(rows, X[:, 1] > 0), fresh.learn(rows, X[:, 1] > 0))
+    assert np.array_equal(model.probabilities(rows), fresh.probabilities(rows))

@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -10,6 +11,7 @@ import pytest
 
 import kernelstream
 import kernelstream.client
+import kernelstream.encoding
 import kernelstream.evaluate
 import kernelstream.river
 import kernelstream.sources
@@ -18,6 +20,7 @@ from kernelstream.kernels import KERNELS
 from kernelstream.losses import LOSSES
 from kernelstream.schedules import SCHEDULES
 from kernelstream.teaching import WORDS, explained, said_of
+from servers import redis_streams
 
 PUBLIC = {name: getattr(kernelstream, name) for name in kernelstream.__all__}
 CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
@@ -25,12 +28,14 @@ SPECS = {name: value for name, value in CLASSES.items() if issubclass(value, Alg
 PARTS = {part.__name__: part for parts in (KERNELS, LOSSES, SCHEDULES) for part in parts.values()}
 FACES = {name: value for name, value in CLASSES.items() if hasattr(value, "get_params") and name not in SPECS}
 SOURCES = ("open_source", "ArraySource", "RowSource", "Scaled", "Shuffled", "fit_scaling")
+SOURCES += ("DelimitedSource", "LibsvmSource", "MessageSource", "NpzSource")
 SOURCES += ("Checkerboard", "Hyperplane", "Lorenz", "MackeyGlass", "Multidist")
 # What is asked for by its module's name too: all that stands in docs/api/index.rst, but for kernels, losses and steps.
 NAMED = {name: value for name, value in PUBLIC.items() if callable(value)}
 NAMED |= {f"evaluate.{name}": getattr(kernelstream.evaluate, name) for name in kernelstream.evaluate.__all__}
 NAMED |= {f"client.{name}": getattr(kernelstream.client, name) for name in kernelstream.client.__all__}
 NAMED |= {f"sources.{name}": getattr(kernelstream.sources, name) for name in SOURCES}
+NAMED["encoding.Columns"] = kernelstream.encoding.Columns
 NAMED |= {f"river.{name}": getattr(kernelstream.river, name) for name in ("KernelClassifier", "KernelRegressor")}
 FACED = {name: value for name, value in NAMED.items() if inspect.isclass(value) and name not in SPECS}
 FACED["river.KernelAnomalyDetector"] = kernelstream.river.KernelAnomalyDetector
@@ -56,8 +61,11 @@ TAUGHT = {
     "OnlineScaler": {"transform_learn"},
     "river.KernelClassifier": {"predict_one", "learn_many", "predict_many"},
     "river.KernelRegressor": {"learn_many", "predict_many"},
+    "client.Client": {"make"},
+    "client.Model": {"learn", "predict_proba", "snapshot"},
 }
 ADDRESS = "http://127.0.0.1:8000"  # where the examples find a service
+STREAMS = "redis://127.0.0.1:6379"  # and streams of messages
 
 
 def parameters(cls):
@@ -90,13 +98,20 @@ def test_help_of_a_spec_has_its_paper(name):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_examples_are_true(name, request):
-    text = inspect.getdoc(NAMED[name])
+def test_examples_are_true(name, request, tmp_path):
+    tried(NAMED[name], request, tmp_path)
+
+
+def tried(told, request, tmp_path):
+    """Run the examples of something's help, beside the servers that they name."""
+    text = inspect.getdoc(told)
     if ADDRESS in text:
         text = text.replace(ADDRESS, request.getfixturevalue("service").url)
-    test = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
-    assert test.examples and not any(example.options for example in test.examples)
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+    with redis_streams(tmp_path) if STREAMS in text else nullcontext() as server:
+        text = text if server is None else text.replace(STREAMS, server.address)
+        test = doctest.DocTestParser().get_doctest(text, {}, told.__name__, None, None)
+        assert test.examples and not any(example.options for example in test.examples)
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 @pytest.mark.parametrize("name", [name for name in NAMED if name not in SPECS])
@@ -116,9 +131,8 @@ def test_help_of_a_method_says_something_of_every_parameter(name, method):
 
 
 @pytest.mark.parametrize(("name", "method"), WITH_EXAMPLES)
-def test_examples_of_methods_are_true(name, method):
-    test = doctest.DocTestParser().get_doctest(inspect.getdoc(METHODS[name, method]), {}, method, None, None)
-    assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+def test_examples_of_methods_are_true(name, method, request, tmp_path):
+    tried(METHODS[name, method], request, tmp_path)
 
 
 @pytest.mark.parametrize("name", TAUGHT)

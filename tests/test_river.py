@@ -58,6 +58,8 @@ CHECKED = [
     *checked(KernelRegressor(SMALL)),
     *checked(KernelClassifier(), once=True),
     *checked(KernelRegressor(), once=True),
+    *checked(KernelClassifier(SMALL, drift="page-hinkley:threshold=3", on_drift="forget:100"), once=True),
+    *checked(KernelRegressor(SMALL, drift=["adwin", "kswin"], on_drift="restart"), once=True),
     *checked(KernelClassifier(TVM(kernel=GAUSSIAN, budget=10)), once=True),  # of two classes alone
     *DETECTORS,
 ]

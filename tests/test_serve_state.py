@@ -26,6 +26,7 @@ SPECS = {
     "multiclass": {"task": "multiclass", "algorithm": {"name": "rbp", "budget": 4}},
     "regression": {"task": "regression", "algorithm": {"name": "fogd", "n_components": 8}},
 }
+SPECS["watched"] = SPECS["binary"] | {"drift": "page-hinkley:threshold=0,min_instances=1", "on_drift": "forget:5"}
 numbers = st.floats(-3, 3, width=32)
 vectors = st.lists(numbers, min_size=2, max_size=2)
 named = st.dictionaries(st.sampled_from("abcd"), st.one_of(numbers, st.none()), min_size=1, max_size=3)
@@ -34,6 +35,7 @@ LABELS = {
     "multiclass": st.sampled_from(["x", "y", "z"]),
     "regression": st.one_of(numbers, st.just("word")),
 }
+LABELS["watched"] = LABELS["binary"]
 
 
 def spec_of(task, **more):
@@ -90,7 +92,7 @@ class Plain:
     def learn(self, at, body):
         X = self.ready(body["rows"], body["labels"][0])
         scores = self.learner.learn(X, body["labels"])
-        return {"predictions": self.learner.task.decode(scores).tolist(), "rows_learned": self.learner.n_seen}
+        return {"predictions": self.learner.task.decode(scores).tolist(), "rows_learned": self.learner.rows_learned}
 
     def show(self, at, body):
         X = self.ready(body["rows"])
@@ -123,7 +125,7 @@ class Plain:
             del self.waits[id]
             self.labelled.add(id)
             found[id] = "learned"
-        return {"labels": found, "rows_learned": 0 if self.learner is None else self.learner.n_seen}
+        return {"labels": found, "rows_learned": 0 if self.learner is None else self.learner.rows_learned}
 
 
 def answered(state, record):
@@ -144,8 +146,8 @@ def unlike(state, other):
 
 cases = pytest.mark.parametrize(
     ("task", "rows"),
-    [("binary", vectors), ("multiclass", named), ("regression", named)],
-    ids=["binary", "multiclass-named", "regression-named"],
+    [("binary", vectors), ("multiclass", named), ("regression", named), ("watched", vectors)],
+    ids=["binary", "multiclass-named", "regression-named", "binary-watched"],
 )
 few = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 

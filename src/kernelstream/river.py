@@ -25,7 +25,9 @@ from .engine import Algorithm
 from .engine.inputs import NONE, ONLINE, Inputs, Scaling
 from .engine.lane import Lane
 from .learner import Learner
+from .learner.drift import WARN, Drift
 from .learner.naming import changed
+from .learner.watching import watched
 from .tasks import MULTICLASS, Binary, Classification, Regression, Task, classification
 from .teaching import explained
 
@@ -52,6 +54,8 @@ class _KernelEstimator(base.Estimator):
         self._learner: Learner | None = None
         self._lane: Lane | None = None
         self._new_columns()
+        task = Regression() if isinstance(self, base.Regressor) else Binary([False, True])
+        watched(task, 0, parameters["drift"], parameters["on_drift"])
         as_algorithm(self.algorithm)
 
     def _spec(self) -> Algorithm:
@@ -72,6 +76,8 @@ class _KernelEstimator(base.Estimator):
             grow_classes=isinstance(task, Classification) and MULTICLASS in spec.tasks,
             scaling=own["scaling"],
             threads=own["threads"],
+            drift=own["drift"],
+            on_drift=own["on_drift"],
             columns=self._new_columns(),
         )
 
@@ -88,6 +94,11 @@ class _KernelEstimator(base.Estimator):
     def learner(self) -> Learner | None:
         """What learns; None before the first row."""
         return self._learner
+
+    @property
+    def drifts(self) -> list[Drift]:
+        """What was found of drift, the newest thousand; `row` is how many rows had been learned."""
+        return [] if self._learner is None else self._learner.drifts
 
     @property
     def _raw_memory_usage(self) -> int:
@@ -138,6 +149,9 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         "float32" or "float64".
     threads
         On how many cores one call may run.
+    drift, on_drift
+        What looks out for a change, such as "adwin" or "adwin:on=price", and what is done about it: "warn", "restart"
+        or "forget", as of `Learner`. What was found is in `drifts`.
 
     Examples
     --------
@@ -162,6 +176,8 @@ class KernelClassifier(_KernelEstimator, base.MiniBatchClassifier):
         seed: int | None = None,
         dtype: str = "float32",
         threads: int | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
     ):
         self._settings(locals())
         self._task: Classification | None = None
@@ -308,6 +324,9 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         "float32" or "float64".
     threads
         On how many cores one call may run.
+    drift, on_drift
+        What looks out for a change, such as "adwin" or "adwin:on=price", and what is done about it: "warn", "restart"
+        or "forget", as of `Learner`. What was found is in `drifts`.
 
     Examples
     --------
@@ -331,6 +350,8 @@ class KernelRegressor(_KernelEstimator, base.MiniBatchRegressor):
         seed: int | None = None,
         dtype: str = "float32",
         threads: int | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
     ):
         self._settings(locals())
         self._encode = Regression().encode_one
@@ -394,7 +415,7 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
     ----------
     algorithm
         "auto", which is ``Density()``; or a spec such as ``NORMA(loss="novelty")``.
-    categorical, hash_features, missing, dates, seed, dtype, threads
+    categorical, hash_features, missing, dates, seed, dtype, threads, drift, on_drift
         As of `KernelRegressor`.
     scaling
         "online", or "none".
@@ -425,6 +446,8 @@ class KernelAnomalyDetector(_KernelEstimator, base.AnomalyDetector):
         seed: int | None = None,
         dtype: str = "float32",
         threads: int | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
         **kwargs: Any,
     ):
         own = locals()

@@ -12,10 +12,11 @@ import typer
 from .. import ALGORITHMS, __version__
 from ..engine import Algorithm
 from ..evaluate.asking import Rule, rule_of
-from ..evaluate.drift import DETECTORS, ON_DRIFT, WARN, Plan, plan_of
 from ..evaluate.settings import spec_from
 from ..extras import require
 from ..learner import DTYPES
+from ..learner.detectors import DETECTORS
+from ..learner.drift import ON_DRIFT, WARN, Plan, plan_of
 from ..metrics import METRICS, AskedRate, Metric, default_metrics, metrics_from
 from ..sources.base import STDIN
 from ..sources.servers import is_server, open_server, shown

@@ -114,7 +114,15 @@ class Client:
 
         task: "binary", "multiclass" or "regression". classes: the labels. algorithm: a learner's name, or
         {"name": "fogd", "n_components": 400}. settings: seed, dtype, scaling, missing, categorical, hash_features,
-        dates, waiting_rows, waiting_seconds.
+        dates, waiting_rows, waiting_seconds, drift, on_drift.
+
+        >>> from kernelstream.client import Client
+        >>> with Client("http://127.0.0.1:8000") as client:
+        ...     model = client.make("prices", task="regression", algorithm="ridge", drift="adwin", on_drift="restart")
+        ...     name = model.describe()["algorithm"]["name"]
+        ...     client.delete("prices")
+        >>> name
+        'ridge'
         """
         asked = {"task": task, "algorithm": algorithm, **settings}
         asked |= {} if classes is None else {"classes": list(classes)}
@@ -218,6 +226,16 @@ class Model:
 
         key: for a call that may have to be made again, be it by another process: what was learned under it is not
         learned again. Rows, and `rows` of the client, have to be the same.
+
+        >>> from kernelstream.client import Client
+        >>> with Client("http://127.0.0.1:8000") as client:
+        ...     model = client.make("colours", task="multiclass", algorithm="rbp")
+        ...     honest = model.learn([{"r": 1.0}, {"g": 1.0}, {"r": 0.9}], ["red", "green", "red"], key="monday")
+        ...     again = model.learn([{"r": 1.0}, {"g": 1.0}, {"r": 0.9}], ["red", "green", "red"], key="monday")
+        ...     rows = model.describe()["rows_learned"]
+        ...     client.delete("colours")
+        >>> again.tolist() == honest.tolist(), rows
+        (True, 3)
         """
         rows = Rows(X).add(label=y, weight=sample_weight)
         return np.concatenate([said.predictions for said in self._asked("learn", rows, key or _new())])
@@ -232,7 +250,17 @@ class Model:
         return np.concatenate([said.predictions for said in self._asked("predict", rows, key, fresh=fresh)])
 
     def predict_proba(self, X: Any, fresh: bool = False) -> np.ndarray:
-        """Probabilities, a column for each of the classes that `describe` tells."""
+        """Probabilities, a column for each of the classes that `describe` tells.
+
+        >>> from kernelstream.client import Client
+        >>> with Client("http://127.0.0.1:8000") as client:
+        ...     model = client.make("chances", task="binary", classes=["no", "yes"], algorithm="rbp")
+        ...     honest = model.learn([[0.0], [1.0]], ["no", "yes"])
+        ...     chances = model.predict_proba([[0.1], [0.5], [0.9]], fresh=True)
+        ...     client.delete("chances")
+        >>> chances.shape
+        (3, 2)
+        """
         found = [said.probabilities for said in self._asked("predict", Rows(X), None, fresh=fresh)]
         if found[0] is None:
             raise ValueError(f"The model {self.name!r} is no classifier and has no probabilities; use predict.")
@@ -271,7 +299,19 @@ class Model:
         return self.client.ask("GET", self._path("history")).json()
 
     def snapshot(self, name: str) -> Described:
-        """Keep the model as it is under a name."""
+        """Keep the model as it is under a name.
+
+        >>> from kernelstream.client import Client
+        >>> with Client("http://127.0.0.1:8000") as client:
+        ...     model = client.make("heights", task="regression", algorithm="rbp")
+        ...     honest = model.learn([[0.0], [1.0]], [1.0, 2.0])
+        ...     kept = model.snapshot("two")
+        ...     honest = model.learn([[2.0]], [3.0])
+        ...     told = model.restore("two")
+        ...     client.delete("heights")
+        >>> kept["rows_learned"], told["rows_learned"]
+        (2, 2)
+        """
         return self.client.ask("POST", self._path("snapshots"), content=as_json({"name": name}), repeat=False).json()
 
     def restore(self, name: str) -> Described:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.rows import LARGEST
+from ..teaching import explained
 from .known import Entry, Known, Reals, padded
 from .tables import DATE, NUMBER, WORD, Given, given_columns, is_table, numbers_alone
 from .values import (
@@ -33,16 +34,35 @@ from .values import (
 )
 
 
+@explained(
+    x="a row: a dictionary",
+    rows="dictionaries, or a table of pandas, polars or Arrow",
+    row="of features",
+    name="of a value",
+    text="that stands there",
+)
 class Columns(Known):
     """What is known of named values, and how they become features.
 
-    categorical: what words become, "onehot" or "hash" with `hash_features` places, a power of two.
-    missing: a value that is None or NaN, or whose name is known and absent, is refused ("refuse"); or the mean of the
-        values before it, a word the word "" ("mean"); or counts for nothing ("zero").
-    dates: what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
+    Parameters
+    ----------
+    categorical : what words become, "onehot", or "hash" with `hash_features` places
+    hash_features : so many places, a power of two
+    missing : a value that is None or NaN, or whose name is known and absent, is refused ("refuse"); or the mean of the
+        values before it, a word the word "" ("mean"); or counts for nothing ("zero")
+    dates : what a date becomes, some of "hour", "day", "week", "year" (where it stands in that cycle: sine and cosine,
         in UTC) and "trend" (days since the first date); without them dates are refused. With them, text that is a date
         (``2026-01-25``, with or without a time of day and a zone) is one where no words of that name are known; and
-        where its name is a date's, a number is seconds since 1970.
+        where its name is a date's, a number is seconds since 1970
+
+    Examples
+    --------
+    >>> from kernelstream.encoding import Columns
+    >>> columns = Columns(missing="mean")
+    >>> columns.take([{"warmth": 20.0, "sky": "grey"}, {"warmth": 24.0, "sky": "blue"}, {"sky": "grey"}]).tolist()
+    [[20.0, 1.0, 0.0], [24.0, 0.0, 1.0], [22.0, 1.0, 0.0]]
+    >>> columns.feature_names, columns.show([{"warmth": 21.0, "sky": "green", "wind": 5.0}]).tolist()
+    (['warmth', 'sky=grey', 'sky=blue'], [[21.0, 0.0, 0.0]])
     """
 
     # Rows.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..teaching import explained
 from .tables import DATE, NUMBER, WORD
 from .values import (
     DEFAULT_HASH_FEATURES,
@@ -42,6 +43,13 @@ class Mark(NamedTuple):
     counts: NDArray[np.int64]
 
 
+@explained(
+    name="of a value",
+    written="a JSON value",
+    header="of a model file",
+    other="other columns",
+    mark="of these",
+)
 class Known:
     """Names, words and dates in the order in which they came, with the options that say what they become."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..extras import MissingExtra
 from . import disk
 from .state import ModelFileError, NoModelFile
 
@@ -70,8 +71,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         raise damaged(path, error) from None
 
 
-def damaged(path: str | os.PathLike[str], reason: Exception) -> ModelFileError:
-    """The refusal of a file that this went wrong with."""
+def damaged(path: str | os.PathLike[str], reason: Exception) -> Exception:
+    """The refusal of a file that this went wrong with; of what is not installed, itself."""
+    if isinstance(reason, MissingExtra):
+        return reason
     if isinstance(reason, ModelFileError):
         return ModelFileError(f"{path} is no model that can be loaded. {reason}")
     if isinstance(reason, MemoryError):

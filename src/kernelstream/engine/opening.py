@@ -82,12 +82,12 @@ class Opening:
         return {name: np.concatenate(arrays) if arrays else np.zeros(0, np.int64) for name, arrays in found.items()}
 
 
-def opening_from(arrays: dict[str, np.ndarray], width: int) -> Opening:
-    """The opening of rows of at most so many features whose `arrays` these are; ValueError when they cannot be."""
+def opening_from(arrays: dict[str, np.ndarray], width: int, most: int = LAST - 1) -> Opening:
+    """The opening of at most so many rows, and features, whose `arrays` these are; ValueError when they cannot be."""
     indices, lengths, dense = (arrays[name].astype(np.int64) for name in ("indices", "lengths", "dense"))
     values, targets, weights = (arrays[name].astype(np.float64) for name in ("values", "targets", "weights"))
     n = len(lengths)
-    sound = len(dense) == len(targets) == len(weights) == n < LAST and len(indices) == len(values) == lengths.sum()
+    sound = len(dense) == len(targets) == len(weights) == n <= most and len(indices) == len(values) == lengths.sum()
     finite = np.isfinite(weights).all() and all((np.abs(array) <= LARGEST).all() for array in (values, targets))
     if not (sound and finite and (lengths >= 0).all() and (weights >= 0).all() and (indices < width).all()):
         raise ValueError("its first rows are not rows that can have been kept")

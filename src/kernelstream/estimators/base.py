@@ -17,6 +17,7 @@ from ..algorithms import as_algorithm
 from ..engine import Algorithm
 from ..engine.inputs import FITTED, NONE, Inputs, Scaling, fitted
 from ..learner import Learner
+from ..learner.drift import WARN
 from ..learner.naming import changed
 from ..numerics.rows import as_matrix, require_inside, require_unnamed, unmasked
 from ..tasks import Task
@@ -43,6 +44,8 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         grow_features: bool = False,
         scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
         **parameters: Any,
     ):
         self.algorithm = changed(self._spec(algorithm), parameters) if parameters else algorithm
@@ -52,6 +55,8 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.grow_features = grow_features
         self.scaling = scaling
         self.threads = threads
+        self.drift = drift
+        self.on_drift = on_drift
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters by name. One of the algorithm or its kernel goes by its own name or, also where the
@@ -86,8 +91,13 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_seen_(self) -> int:
-        """Rows learned from."""
+        """Rows learned from, since the model began anew if it did."""
         return self._fitted().n_seen
+
+    @property
+    def drifts_(self) -> list[Any]:
+        """What was found of drift, the newest thousand `Drift`s; of several targets a list of each one's."""
+        return self._fitted().drifts
 
     @property
     def algorithm_(self) -> Algorithm:
@@ -126,6 +136,8 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
             grow_classes=getattr(self, "grow_classes", False),
             scaling=scaling,
             threads=self.threads,
+            drift=self.drift,
+            on_drift=self.on_drift,
         )
 
     def _rows(self, X: Any, *, reset: bool) -> Any:

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..engine import Algorithm
 from ..engine.inputs import NONE, Inputs, Scaling
 from ..learner import Learner
+from ..learner.drift import WARN
 from ..numerics.rows import as_reals
 from ..tasks import NO_INTERVALS, Classification, classification, require_one_sort
 from ..teaching import explained
@@ -38,6 +39,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         how much each matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax",
         fitted by `fit` on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
+    drift : what looks out for a change of the errors or of a feature, such as "adwin" or "kswin:on=2", as of `Learner`
+    on_drift : what is done about it: "warn", "restart" or "forget"
     class_weight : a dict of what a row of each class counts, 1 where none is named; or "balanced", n / (K n_c) of the
         rows so far, n_c of them of the row's class, K classes, so that all classes count the same. It multiplies the
         sample weights
@@ -50,6 +53,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
     classes_ : labels, in the order of the outputs
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
+    drifts_ : what was found of drift
     feature_importances_ : of "auto" and of a learned metric, the share of each feature
     points_, coef_, ... : what the algorithm shows of its model (``degradation_`` of BSGD, ``damage_`` of Forgetron)
 
@@ -78,6 +82,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         scaling: str | Scaling | Inputs = NONE,
         threads: int | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
         **parameters: Any,
     ):
         super().__init__(
@@ -88,6 +94,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
             grow_features=grow_features,
             scaling=scaling,
             threads=threads,
+            drift=drift,
+            on_drift=on_drift,
             **parameters,
         )
         self.grow_classes = grow_classes
@@ -161,7 +169,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
     def _learn(self, learner: Learner, X: Any, y: Any, sample_weight: Any) -> np.ndarray:
         if self.class_weight is None:
             return learner.learn(X, y, sample_weight)
-        before, task = learner.n_seen, learner.task
+        before, task = learner.rows_learned, learner.task
         assert isinstance(task, Classification)
         weights, classes = row_weights(self.class_weight, task, self._class_counts, y, grow=self.grow_classes)
         if sample_weight is not None:
@@ -169,7 +177,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineKernelEstimator):  # type: i
         try:
             return learner.learn(X, y, weights)
         finally:
-            learned = np.bincount(classes[: learner.n_seen - before], minlength=len(self._class_counts))
+            learned = np.bincount(classes[: learner.rows_learned - before], minlength=len(self._class_counts))
             self._class_counts = joined_counts(self._class_counts, learned)
 
     def _check_same_classes(self, classes: Any) -> None:

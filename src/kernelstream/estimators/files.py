@@ -33,7 +33,10 @@ def _estimator(model: Any, header: dict[str, Any]) -> Estimator:
     if scaling is None:  # written by a learner or with a fitted one, which goes on as it is
         kind = learner.inputs.features.kind
         scaling = kind if kind in (NONE, ONLINE, *METRICS) else learner.inputs
+    drift, on_drift = learner.drift_choice
     common: dict[str, Any] = {
+        "drift": drift,
+        "on_drift": on_drift,
         "epochs": header.get("epochs", 1),
         "random_state": header.get("random_state"),
         "dtype": learner.dtype,

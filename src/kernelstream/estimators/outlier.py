@@ -10,6 +10,7 @@ from ..algorithms import NORMA, Density, as_algorithm
 from ..engine import Algorithm
 from ..engine.inputs import METRICS, ONLINE, Inputs, Scaling
 from ..learner import Learner
+from ..learner.drift import WARN
 from ..tasks import NO_CHANCES, Binary, Task
 from ..teaching import explained
 from .base import OnlineKernelEstimator
@@ -30,6 +31,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     scaling : "online", by what was seen so far; "none"; "standard" or "minmax", fitted by `fit` on all rows; or a
         fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
+    drift : what looks out for a change of the errors or of a feature, such as "adwin" or "kswin:on=2", as of `Learner`
+    on_drift : what is done about it: "warn", "restart" or "forget"
     nu, gamma, ... : any parameter of the algorithm or of its kernel by its own name: ``OnlineKernelOutlier(nu=0.01)``
         takes about one row of a hundred for an outlier
 
@@ -38,6 +41,7 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
     offset_ : the border; a row whose score is below it is an outlier
     size_, n_seen_ : stored points; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
+    drifts_ : what was found of drift
 
     Examples
     --------
@@ -61,6 +65,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
         grow_features: bool = False,
         scaling: str | Scaling | Inputs = ONLINE,
         threads: int | None = None,
+        drift: Any = None,
+        on_drift: str = WARN,
         **parameters: Any,
     ):
         super().__init__(
@@ -71,6 +77,8 @@ class OnlineKernelOutlier(OutlierMixin, OnlineKernelEstimator):  # type: ignore[
             grow_features=grow_features,
             scaling=scaling,
             threads=threads,
+            drift=drift,
+            on_drift=on_drift,
             **parameters,
         )
 

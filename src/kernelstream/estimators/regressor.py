@@ -28,6 +28,8 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
         matters, learned from the first 256 rows, or "full-metric", directions; "standard" or "minmax", fitted by `fit`
         on the features of all rows; or a fitted one, as `sources.fit_scaling` gives it
     threads : on how many cores one call may run (two, where there are two); they change no result
+    drift : what looks out for a change of the errors or of a feature, such as "adwin" or "kswin:on=2", as of `Learner`
+    on_drift : what is done about it: "warn", "restart" or "forget"
     n_components, gamma, ... : any parameter of the algorithm or of its kernel by its own name:
         ``OnlineKernelRegressor("ridge", n_components=2000)`` is ``OnlineKernelRegressor(Ridge(n_components=2000))``;
         ``kernel="laplacian"`` names a kernel ("rbf" and "poly" as in scikit-learn)
@@ -36,6 +38,7 @@ class OnlineKernelRegressor(RegressorMixin, OnlineKernelEstimator):  # type: ign
     ----------
     size_, n_seen_ : stored points or features; rows learned from
     algorithm_ : the spec with data-dependent parameters settled
+    drifts_ : what was found of drift
     feature_importances_ : of "auto" and of a learned metric, the share of each feature
     points_, coef_, ... : what the algorithm shows of its model; of several targets a list
 

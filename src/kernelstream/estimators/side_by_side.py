@@ -36,6 +36,11 @@ class SideBySide:
         return self.learners[0].n_seen
 
     @property
+    def drifts(self) -> list[Any]:
+        """What each found of drift."""
+        return [learner.drifts for learner in self.learners]
+
+    @property
     def width(self) -> int:
         return self.learners[0].width
 

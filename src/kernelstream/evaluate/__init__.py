@@ -4,8 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..learner.detectors import Watch
+    from ..learner.drift import Drift
     from .asking import Asking, AtRandom, ByMargin, BySpread
-    from .drift import Drift, Watch
     from .run import Run, follow, prequential, side_by_side, spaced_rows
     from .trace import Checkpoint, Course, Newcomer, Trace
 
@@ -28,9 +29,8 @@ __all__ = [
 ]
 
 _FILES = dict.fromkeys(("Asking", "AtRandom", "ByMargin", "BySpread"), "asking")
-_FILES |= dict.fromkeys(("Drift", "Watch"), "drift") | dict.fromkeys(
-    ("Checkpoint", "Course", "Newcomer", "Trace"), "trace"
-)
+_FILES |= dict.fromkeys(("Checkpoint", "Course", "Newcomer", "Trace"), "trace")
+_FILES |= {"Drift": ".learner.drift", "Watch": ".learner.detectors"}
 
 
 def __getattr__(name: str) -> Any:

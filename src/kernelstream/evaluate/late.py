@@ -35,10 +35,6 @@ class InTurn:
             n -= len(taken[-1][1])
         return _joined(taken)
 
-    def all(self) -> LabelledBlock:
-        """All rows, which stay. Requires: there is one."""
-        return _joined(self._blocks)
-
 
 class InTime:
     """Rows by the moments at which their labels come; of one moment, in the order of the rows."""

@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 
 from ..engine.state import ModelFileError
 from ..learner import Learner
+from ..learner.drift import WARN, Plan, Watching, plan_of
 from ..metrics import LABELS, PROBABILITIES, SCORES, Metrics, judges
 from ..numerics.rows import cut
 from ..sources import LabelledBlock, Matrix, RowSource, Source, as_source
@@ -24,7 +25,6 @@ from ..sources.survey import survey
 from ..tasks import Classification, Task
 from ..teaching import explained
 from .digest import Digest
-from .drift import EVERY, FORGET, WARN, Plan, Watching, plan_of
 from .interrupts import uninterrupted
 from .late import InTime, InTurn
 from .models import Model, Shown, as_model, stacked_kinds, widened
@@ -343,7 +343,6 @@ class Run:
         self._mark: float = 0
         self._next_mark()
         self._watching: Watching | None = None
-        self._kept = InTurn()  # the newest rows whose labels have come, where they may be learned again
         if drift is not None:
             if drift.acts and not model.restarts:
                 model.restart()  # which says so
@@ -465,13 +464,15 @@ class Run:
             ends.append(self._every - self.rows % self._every)
         if self._waiting.n < self.delay:
             ends.append(self.delay - self._waiting.n)
-        if self._watching is not None and self._watching.plan.acts:
-            ends.append(EVERY - self.rows % EVERY)
+        if self._watching is not None:
+            ends.append(self._watching.until(self.rows))
         return min(ends)
 
     def _learn(self, X: Matrix, y: np.ndarray, times: tuple[np.ndarray, np.ndarray]) -> None:
-        if self._watching is not None and self._watching.due and self.rows % EVERY == 0:
-            self._change(self._watching)
+        if self._watching is not None and self._watching.is_due(self.rows):
+            self.model.restart()
+            relearn = self.model.learn
+            self._watching.begin_anew(lambda X, y, _: self._timed(lambda: relearn(X, y, frozenset())))
         old, before = (cut(X, slice(0)), y[:0]), self.model.task  # rows whose labels come now
         if self._times is not None:
             shown = self._timed(lambda: self._show_in_time(X, y, times))
@@ -552,7 +553,8 @@ class Run:
         """Let the detectors see what a user sees after these rows: their features, and the errors of old rows."""
         if self._watching is None:
             return
-        self._watching.see_features(X, self.rows, self.source)
+        self._watching.find_features(X, lambda: self.source.feature_names or (), self.source.name)
+        self._watching.see_features(X, self.rows)
         if self._times is None:
             self._watching.see_shown(self.model.task, self.rows, y, shown[LABELS])
             first, n = self.rows - self.delay, len(old[1])
@@ -560,18 +562,8 @@ class Run:
             self._keep(*old)
 
     def _keep(self, X: Matrix, y: np.ndarray) -> None:
-        most = self.behind - self.delay
-        if most > 0:
-            self._kept.add(X, y)
-            if self._kept.n > most:
-                self._kept.take(self._kept.n - most)
-
-    def _change(self, watching: Watching) -> None:
-        """Begin anew, as a drift that was found asks for."""
-        self.model.restart()
-        if watching.plan.on_drift == FORGET and self._kept.n > 0:
-            self._timed(lambda: self.model.learn(*self._kept.all(), frozenset()))
-        watching.begin()
+        if self._watching is not None:
+            self._watching.kept.add(X, y, np.ones(len(y)))
 
     def _timed(self, learn: Callable[[], Found]) -> Found:
         start = self._clock()

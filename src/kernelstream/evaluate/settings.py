@@ -4,7 +4,6 @@
 """
 
 import ast
-import contextlib
 import dataclasses
 import inspect
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Any
 from ..algorithms import ALGORITHMS, PURPOSES, make
 from ..engine import Algorithm
 from ..kernels import KERNELS, Kernel
+from ..learner.naming import number_or_text
 from ..losses import LOSSES
 from ..parameters import Parameters, did_you_mean
 from ..schedules import SCHEDULES
@@ -69,14 +69,6 @@ def _value(text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     return number_or_text(text)
-
-
-def number_or_text(text: str) -> int | float | str:
-    """What a word stands for: a whole number, a number, or else itself."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _changed(spec: Any, called: str, tree: dict[str, Any]) -> Any:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from ..learner.drift import Drift
 from ..teaching import explained
-from .drift import Drift
 
 
 class Course(NamedTuple):

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse, vstack
 
 from ..engine import disk
+from ..learner.naming import number_or_text
 from ..metrics import default_metrics, metrics_from
 from ..numerics.memory import one_blas_thread
 from ..parameters import LARGEST_SEED
@@ -28,7 +29,7 @@ from ..tasks import Task
 from .building import learner_for
 from .processes import Processes, cores
 from .run import prequential
-from .settings import number_or_text, spec_from
+from .settings import spec_from
 from .space import drawn, space
 
 FACTOR = 3

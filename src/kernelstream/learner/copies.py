@@ -21,10 +21,14 @@ def snapshot(learner: "Learner", reuse: "Learner | None") -> "Learner":
         if twin is None:
             twin = copy.copy(learner)
             twin._turns = Turns()
-            if learner._runner is not None:
+            if learner._runner is None:
+                twin.restart()
+                twin.columns = None if learner.columns is None else learner.columns.copy()
+            else:
                 become(twin, learner)
                 twin._runner.stand_at(learner._runner)  # type: ignore[union-attr]
         twin.waiting = learner.waiting.copy()
+        twin._watching = None if learner._watching is None else learner._watching.copy()
     return twin
 
 

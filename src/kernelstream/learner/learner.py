@@ -27,7 +27,9 @@ from ..parameters import whole
 from ..tasks import MULTICLASS, Classification, Regression, Task
 from ..teaching import explained
 from . import answers, copies, learning, merging, names, parts, single
+from .drift import WARN, Drift
 from .room import make_room, shown
+from .watching import watched
 
 DTYPES = ("float32", "float64")
 
@@ -66,11 +68,16 @@ class Learner:
         anyway; of tables (pandas, polars, Arrow) the names count with `columns` only. Names that come later grow the
         model, those that a prediction brings count for nothing
     waiting : how many rows that were shown by an id (`predict`) wait for their labels; the oldest are given up
+    drift : what looks out for a change, by River's detectors: "adwin", "page-hinkley", "kswin", "ddm" on the error of
+        each row from before it was learned, "kswin:on=price,alpha=0.001" on a feature, a `Watch`, or a list of these
+    on_drift : "warn", "restart" (the model begins anew) or "forget" (it does, and learns the newest 1,024 rows again;
+        "forget:500" fewer); of errors only when they rose. A file of the model has both choices, and goes on with them
 
     Attributes
     ----------
     losses : the loss of each row of the newest block that was learned, from before it was learned
     task, columns, waiting : what it learns, the names that it knows, the rows that wait
+    drifts : what was found of drift, the newest thousand `Drift`s
 
     Examples
     --------
@@ -82,6 +89,13 @@ class Learner:
     >>> honest = learner.predict_learn(X, y)  # each row is predicted, then learned
     >>> bool((honest == y)[300:].mean() > 0.7), learner.n_seen
     (True, 600)
+
+    One that begins anew where its errors rise, and learns the newest 100 rows again:
+
+    >>> learner = Learner("fogd", Binary(["other", "same"]), drift="adwin", on_drift="forget:100")
+    >>> scores = learner.learn(X, y), learner.learn(X, np.where(y == "same", "other", "same"))
+    >>> learner.drifts[-1].did, learner.times_begun_anew, learner.rows_learned, learner.n_seen < 700
+    ('forget', 1, 1200, True)
     """
 
     def __init__(
@@ -97,6 +111,8 @@ class Learner:
         threads: int | None = None,
         columns: Columns | None = None,
         waiting: int = MOST,
+        drift: Any = None,
+        on_drift: str = WARN,
     ):
         dtype = getattr(dtype, "__name__", str(dtype))
         if dtype not in DTYPES:
@@ -131,6 +147,7 @@ class Learner:
         # Of the rows of a call among threads.
         self.sharing = AS_IT_PAYS._replace(beside=False) if threads == 1 else AS_IT_PAYS
         self._turns = Turns()
+        self._watching = watched(task, self.seed, drift, on_drift)
         self._begin()
         # A loss that does not fit the task is refused now.
         self.algorithm.settle(task.name, Sample(1.0, 1)).lowered(task.name, dtype)
@@ -144,13 +161,15 @@ class Learner:
         self._opening = Opening() if settles else None
 
     def restart(self) -> None:
-        """Begin anew, as if no row had been learned. Classes and names that are known stay, a fitted scaling does, and
-        so do rows that wait for their labels.
+        """Begin anew, as if no row had been learned and no drift found. Classes and names that are known stay, a fitted
+        scaling does, and so do rows that wait for their labels.
         """
         with self._turns.alone():
             parts = (named(part.kind) if part.follows or part.settles else part for part in self.inputs)
             self.inputs = Inputs(*parts)
             self.losses = np.zeros(0)
+            if self._watching is not None:
+                self._watching = self._watching.fresh(self.task, self.seed)
             self._begin()
 
     def __repr__(self) -> str:
@@ -181,8 +200,28 @@ class Learner:
 
     @property
     def n_seen(self) -> int:
-        """Rows that were learned."""
+        """Rows that were learned, since the model began anew if it did."""
         return 0 if self._runner is None else int(self._runner.learned)
+
+    @property
+    def rows_learned(self) -> int:
+        """Rows that were learned, also those before the model began anew on drift."""
+        return self.n_seen + (0 if self._watching is None else self._watching.given_up)
+
+    @property
+    def drifts(self) -> list[Drift]:
+        """What was found of drift, the newest thousand; `row` is how many rows had been learned."""
+        return [] if self._watching is None else self._watching.found.copy()
+
+    @property
+    def times_begun_anew(self) -> int:
+        """How often the model began anew on drift."""
+        return 0 if self._watching is None else self._watching.times
+
+    @property
+    def drift_choice(self) -> tuple[Any, str]:
+        """`drift` and `on_drift` of a learner that does the same."""
+        return (None, WARN) if self._watching is None else self._watching.choice()
 
     @property
     def width(self) -> int:
@@ -202,6 +241,7 @@ class Learner:
         kept = [*leaves(self._runner.state, derived=True).values(), *self.inputs.arrays().values()]
         kept += self._calibration.arrays().values() if self._calibration else []
         first = self._opening.n_bytes if self._opening else 0
+        first += self._watching.kept.n_bytes if self._watching else 0
         return sum(array.nbytes for array in kept) + first + self.waiting.n_bytes
 
     @property

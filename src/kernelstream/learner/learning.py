@@ -1,5 +1,7 @@
 """A block of rows is learned: cut where new classes come and where something is settled, then handed to the engine."""
 
+import contextlib
+import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,8 @@ from ..engine.runner import Runner
 from ..numerics.rows import as_matrix, cut, n_rows, sample_of, to_block
 from ..tasks import Binary, Classification, Task
 from .names import has_names, heads_of, taking_names
-from .room import examples_of, fitting_width, known, make_room, weights_of
+from .room import examples_of, fitting_width, known, make_room, outputs_of, weights_of
+from .watching import Watched, find_features
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -51,6 +54,7 @@ def _learn_block(learner: "Learner", X: Any, y: Any, sample_weight: Any, shown: 
     if given != n:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {n} rows and {given} labels.")
     width = fitting_width(learner, matrix)
+    find_features(learner, matrix)
     ahead = cut(matrix, slice(0))
     if shown is not None:
         ahead = as_matrix(shown)
@@ -62,6 +66,8 @@ def _learn_block(learner: "Learner", X: Any, y: Any, sample_weight: Any, shown: 
     parts, losses = [], []
     for some, task, targets in pieces:
         with learner._turns.alone():
+            if learner._watching is not None:
+                learner._watching.brings_class = task is not learner.task
             make_room(learner, width, task)
         found, kept = _learn_piece(learner, cut(matrix, some), targets, weights[some], cut(ahead, some))
         parts.append(found)
@@ -108,8 +114,48 @@ def advance(
     learner: "Learner", matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict, then learn, rows for which there is room; the scores of the rows, and of those shown."""
+    if learner._watching is not None:
+        return _watch(learner, learner._watching, matrix, targets, weights, ahead)
     learn = _advance if learner._opening is None else _open
     return learn(learner, matrix, targets, weights, ahead)
+
+
+def _watch(
+    learner: "Learner", watching: Watched, matrix: Any, targets: np.ndarray, weights: np.ndarray, ahead: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """`advance` from one row at which the model may begin anew to the next."""
+    parts, losses = [], []
+    for some in watching.pieces(len(targets)):
+        _begin_anew(learner, watching)
+        learn = _advance if learner._opening is None else _open
+        parts.append(learn(learner, cut(matrix, some), targets[some], weights[some], cut(ahead, some)))
+        losses.append(learner.losses)
+    with contextlib.suppress(MemoryError):  # all rows were learned; the next one asks again
+        _begin_anew(learner, watching)
+    learner.losses = _joined(losses)
+    scores, late = (_joined(part) for part in zip(*parts, strict=True))
+    return scores, late
+
+
+def _begin_anew(learner: "Learner", watching: Watched) -> None:
+    """The model begins anew where that is due, with room for all features, and learns what was kept; where memory ends
+    it stays as it is.
+    """
+    if not watching.is_due(watching.rows):
+        return
+    twin, held = copy.copy(learner), learner.n_seen
+    twin._watching = None
+    twin.restart()
+    make_room(twin, learner.width, learner.task)
+    try:
+        watching.begin_anew(lambda X, y, w: advance(twin, X, twin.task.encode(y), w, X[:0]))
+    except FloatingPointError:
+        watching.begin()
+        raise
+    finally:
+        if not watching.due:
+            watching.given_up, watching.times = watching.given_up + held - twin.n_seen, watching.times + 1
+            vars(learner).update({name: vars(twin)[name] for name in ("_runner", "_opening", "_calibration", "inputs")})
 
 
 def _open(
@@ -141,7 +187,7 @@ def _settle(learner: "Learner") -> None:
     """Fix what depends on data from all rows so far, and learn them anew."""
     opening, inputs = learner._opening, learner.inputs
     assert opening is not None and learner._runner is not None
-    inputs.features.settle([(X, _outputs(learner.task, targets), w) for X, targets, w in opening.parts()])
+    inputs.features.settle([(X, outputs_of(learner.task, targets), w) for X, targets, w in opening.parts()])
     parts = [(inputs.features.known(X), *rest) for X, *rest in opening.parts()]
     shape = learner._runner.shape
     blocks = [known(learner, *to_block(X, learner.dtype)) for X, *_ in parts]
@@ -151,12 +197,6 @@ def _settle(learner: "Learner") -> None:
     for block, targets, (*_, weights) in zip(blocks, scaled, parts, strict=True):
         fresh.learn(examples_of(learner, block, targets, weights), learner.threads or DEFAULT_THREADS)
     vars(learner).update(_runner=fresh, _opening=None if opening.is_over else opening)
-
-
-def _outputs(task: Task, targets: np.ndarray) -> np.ndarray:
-    """(n, K): a target, or for each of several classes whether it is the row's."""
-    K = task.n_outputs
-    return targets[:, None] if K == 1 else (targets[:, None] == np.arange(K)).astype(np.float64)
 
 
 def _advance(
@@ -193,6 +233,9 @@ def _advance(
         learner.losses = losses[:n]
         if learner._calibration and n > 0:
             learner._calibration.learn(undone(examples.scores)[:n], targets[:n], weights[:n], start)
+        if learner._watching is not None and n > 0:
+            said = undone(examples.scores)[:n]
+            learner._watching.learn(learner.task, cut(matrix, slice(n)), targets[:n], said, weights[:n])
     return undone(examples.scores), undone(late)
 
 

@@ -35,16 +35,19 @@ def merge(learner: "Learner", other: "Learner", since: "Learner | None" = None) 
     """
     with _both(learner, other), held():
         _check_mergeable(learner, other)
+        if learner._watching is not None:
+            learner._watching.begin()
         if since is not None:
             _merge_forks(learner, other, since)
             return
         merged = copy.copy(learner)
+        merged._watching = None  # the other's rows are not its own
         if learner._calibration:
             merged._calibration = learner._calibration.copy()
         columns = [one.columns for one in (learner, other) if one.columns is not None and one.n_seen]
         _join(merged, other)
         _join_columns(merged, columns)
-        vars(learner).update(vars(merged), _turns=learner._turns)
+        vars(learner).update(vars(merged), _turns=learner._turns, _watching=learner._watching)
 
 
 def _require_learner(one: Any) -> None:
@@ -197,6 +200,13 @@ def _merge_settled(learner: "Learner", other: "Learner", since: "Learner | None"
 
 
 def _check_mergeable(learner: "Learner", other: "Learner", what: str = "merged") -> None:
+    for one in (learner, other):
+        if one._watching is not None and one._watching.plan.acts and what != "compared":
+            raise ValueError(
+                f"These learners cannot be {what}: one of them begins anew on drift, with "
+                f"on_drift={one._watching.choice()[1]!r}, and the other would bring back what it gave up. Let those "
+                "that merge warn alone, on_drift='warn'."
+            )
     pairs: list[tuple[str, Any, Any]] = [
         ("task", learner.task.name, other.task.name),
         ("dtype", learner.dtype, other.dtype),

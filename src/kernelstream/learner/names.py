@@ -62,13 +62,13 @@ def follow(learner: "Learner", columns: Columns) -> None:
 def taking_names(learner: "Learner", rows: Any) -> Iterator[Columns]:
     """The columns, which know of these rows those alone that were learned, where an error ends the context."""
     with learner._turns.alone():
-        columns, start = named_columns(learner), learner.n_seen
+        columns, start = named_columns(learner), learner.rows_learned
         mark = columns.mark()
     try:
         yield columns
     except BaseException:
         with learner._turns.alone():
             learner.columns = columns.before(mark)
-            if learner.n_seen > start:
-                learner.columns.take(rows[: learner.n_seen - start])
+            if learner.rows_learned > start:
+                learner.columns.take(rows[: learner.rows_learned - start])
         raise

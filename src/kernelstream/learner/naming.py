@@ -1,5 +1,6 @@
-"""Parameters of an algorithm and of its kernel by their own names, as estimators and detectors take them."""
+"""Parameters by their own names, as estimators and detectors take them, and what their values in words are."""
 
+import contextlib
 import copy
 from typing import Any
 
@@ -21,3 +22,11 @@ def changed(spec: Algorithm, parameters: dict[str, Any]) -> Algorithm:
     """The spec with parameters of its own, or of its kernel, by their own names; at once, as one may need another."""
     kernel = as_kernel(parameters.get("kernel", spec.kernel))
     return copy.deepcopy(spec).set_params(**{_place(spec, kernel, name): value for name, value in parameters.items()})
+
+
+def number_or_text(text: str) -> int | float | str:
+    """What a word stands for: a whole number, a number, or else itself."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

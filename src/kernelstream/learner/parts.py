@@ -17,11 +17,12 @@ from ..numerics.intervals import intervals_from
 from ..parameters import from_json as spec_from_json
 from ..parameters import whole
 from ..tasks import Classification
+from .watching import choice_from
 
 if TYPE_CHECKING:
     from .learner import Learner
 
-PARTS = ("model", "inputs", "opening", "link", "waiting")  # of a model file
+PARTS = ("model", "inputs", "opening", "link", "waiting", "kept")  # of a model file
 
 
 def to_parts(learner: "Learner") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -48,6 +49,9 @@ def to_parts(learner: "Learner") -> tuple[dict[str, Any], dict[str, np.ndarray]]
         "waiting": learner.waiting.arrays() if len(learner.waiting) else {},
         "link": learner._calibration.arrays() if learner._calibration else {},
     }
+    if learner._watching is not None:
+        header["drift"] = learner._watching.to_json()
+        parts["kept"] = learner._watching.arrays(learner.task)
     return header, files.joined(parts)
 
 
@@ -59,6 +63,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
             "a model of each target."
         )
     _require_known(header)
+    drift, on_drift = choice_from(header)
     learner = cls(
         spec_from_json(header["algorithm"]),
         tasks.from_json(header["task"]),
@@ -70,6 +75,8 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
         threads=header["threads"],
         columns=Columns.of_file(header),
         waiting=(header.get("waiting") or {"most": MOST})["most"],
+        drift=drift,
+        on_drift=on_drift,
     )
     learner.grow_features = header["grow_features"]
     strange = [name for name in arrays if name.partition(".")[0] not in PARTS]
@@ -84,6 +91,8 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
         learner._calibration = intervals_from(files.part(arrays, "link"))
     if header["settled"] is not None:
         _take_model(learner, header, arrays)
+    if learner._watching is not None:
+        learner._watching.restore_model(header["drift"], files.part(arrays, "kept"), learner.task, learner.width)
     return learner
 
 

@@ -95,3 +95,9 @@ def weights_of(sample_weight: Any, n: int) -> np.ndarray:
         row = int(np.argmin((weights >= 0) & (weights <= LARGEST)))
         raise ValueError(f"Row {row}: the sample weight {weights[row]} must be between 0 and {LARGEST:g}.")
     return weights
+
+
+def outputs_of(task: Task, targets: np.ndarray) -> np.ndarray:
+    """(n, K): a target, or for each of several classes whether it is the row's."""
+    K = task.n_outputs
+    return targets[:, None] if K == 1 else (targets[:, None] == np.arange(K)).astype(np.float64)

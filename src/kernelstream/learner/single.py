@@ -55,7 +55,7 @@ def learn_row(learner: "Learner", x: Any, y: Any, weight: float) -> np.ndarray |
     a, b, c, d = learner._turns.all
     with learner._turns.learning, a, b, c, d:
         runner, target = learner._runner, learner.task.encode_one(y)
-        if runner is None or target is None or learner._opening is not None:
+        if runner is None or target is None or learner._opening is not None or learner._watching is not None:
             return None
         columns = learner.columns if type(x) is dict else None
         row = x if columns is None else columns.complete(x)
@@ -114,7 +114,7 @@ def lane_of(learner: "Learner") -> Lane | None:
     if columns is None or runner is None or columns.plain != learner.width or columns.missing == MEAN:
         return None
     as_they_come = not (learner.inputs.features.changes or learner.inputs.targets.changes)
-    if learner._opening is not None or not as_they_come:
+    if learner._opening is not None or learner._watching is not None or not as_they_come:
         return None
     return Lane(learner, columns.numbers)
 

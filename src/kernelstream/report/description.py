@@ -9,6 +9,7 @@ from ..evaluate.settings import flat
 from ..learner import Learner
 from ..tasks import Classification
 from . import words
+from .drifts import summary
 from .inside import in_words, inside
 
 _MOST_CLASSES = 10  # named
@@ -35,6 +36,11 @@ def describe(learner: Learner, names: Sequence[str] | None = None) -> dict[str, 
         "seed": str(learner.seed),
         "scaling": learner.inputs.features.kind,
     }
+    drift, on_drift = learner.drift_choice
+    if drift is not None:
+        watches = drift if isinstance(drift, list) else [drift]
+        lines["rows learned"] = words.count(learner.rows_learned)
+        lines["drift"] = "\n".join([f"{', '.join(map(str, watches))}; then {on_drift}", *summary(learner.drifts)])
     lines |= {name: _summary(value) for name, value in learner.attributes.items()}
     shown = inside(learner, names)
     if shown.features:

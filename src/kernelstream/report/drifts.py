@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ..evaluate.drift import ERROR, WARN, Drift
+from ..learner.detectors import ERROR
+from ..learner.drift import WARN, Drift
 from . import words
 
 _MOST = 6  # findings that are shown

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engine import disk
-from ..evaluate.drift import WARN
 from ..evaluate.trace import Trace
 from ..extras import needing
+from ..learner.drift import WARN
 from . import words
 from .ends import End, name_lines, tell_what_is_cut
 from .inside import SMALLEST, Share, name_of

@@ -286,7 +286,7 @@ class Served:
         except (ModelFileError, ValueError) as error:
             return refused(error)
         self._cut_now = True  # a file of its own soon
-        return Answer.of({"rows_learned": learner.n_seen})
+        return Answer.of({"rows_learned": learner.rows_learned})
 
     def _recover(self) -> None:
         folder = self._store.model_folder(self.id)

@@ -108,7 +108,7 @@ def rows_of(columns: dict[str, np.ndarray], learner: Learner | None) -> Rows:
     """The rows that inputs are for a model; None for one that has learned nothing, whose inputs may be any."""
     first = next(iter(columns.values()))
     names: dict[str, Any] | None = None
-    if learner is not None and learner.n_seen + len(learner.waiting) > 0:
+    if learner is not None and learner.rows_learned + len(learner.waiting) > 0:
         names = {"x": "x"} if learner.columns is None else {str(name): name for name in learner.columns.names}
         strange = [name for name in columns if name not in names]
         if strange:

@@ -184,6 +184,7 @@ class Described(BaseModel):
     size: int
     bytes: int
     error: dict[str, Any]
+    drift: dict[str, Any] | None = Field(description="What it looks out for itself, and what it found and did.")
     published: dict[str, Any]
     log: dict[str, int]
     snapshots: list[Kept]

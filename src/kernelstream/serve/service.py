@@ -168,7 +168,7 @@ class Service:
                 raise Refusal("Nothing was learned yet, so that there is nothing to write.", 409)
             save = partial(published.learner.save, path, serve=published.beside)
             await asyncio.get_running_loop().run_in_executor(None, save)
-            return published.learner.n_seen
+            return published.learner.rows_learned
         finally:
             model.leave(published)
 
@@ -235,7 +235,7 @@ class Service:
         classes = task.classes.tolist() if isinstance(task, Classification) else model.spec.classes
         with model.reading() as published:
             behind = time.time() - published.at if published.seq < model.applied else 0.0
-            seen = 0 if published.learner is None else published.learner.n_seen
+            seen = 0 if published.learner is None else published.learner.rows_learned
         spec = algorithm_of(model.spec) if learner is None else learner.spec
         return {
             **described_tensors(model.name, learner, classes),
@@ -262,6 +262,7 @@ class Service:
                 "drifts": list(course.marks),
                 "risen": course.risen,
             },
+            "drift": None if learner is None else _drift(learner),
             "published": {"rows_learned": seen, "behind_seconds": behind},
             "log": {"records": model.log_records, "bytes": model.log_bytes},
             "snapshots": [
@@ -298,6 +299,16 @@ def _spec_of_file(path: Path, settings: Settings) -> ModelSpec:
     except ValueError as error:
         raise Refusal(f"The file cannot be served: {error}") from None
     return spec
+
+
+def _drift(learner: Learner) -> dict[str, Any] | None:
+    """What a model looks out for, and what it found."""
+    drift, on_drift = learner.drift_choice
+    if drift is None:
+        return None
+    watches = [str(watch) for watch in (drift if isinstance(drift, list) else [drift])]
+    found = [one._asdict() for one in learner.drifts]
+    return {"watches": watches, "on_drift": on_drift, "begun_anew": learner.times_begun_anew, "found": found}
 
 
 def _number(value: float) -> float | None:

@@ -20,6 +20,7 @@ from ..encoding import Columns
 from ..encoding.values import FILE_DATES
 from ..engine import Algorithm
 from ..evaluate.settings import spec_from
+from ..extras import MissingExtra
 from ..learner import Learner
 from ..parameters import LARGEST_SEED
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Multiclass, Regression, Task
@@ -42,6 +43,11 @@ def _or(words: str) -> WrapValidator:
 def _parts(dates: Any) -> Any:
     """As the command takes them, too."""
     return [] if dates == "none" else dates.split(",") if isinstance(dates, str) else dates
+
+
+def _watches(drift: Any) -> Any:
+    """One, or several."""
+    return [drift] if isinstance(drift, str) else drift
 
 
 Word: TypeAlias = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, _or("a word, a number or a truth value")]
@@ -76,6 +82,13 @@ class ModelSpec(BaseModel):
     )
     waiting_rows: int | None = Field(None, ge=1, le=10**7, description="Rows that may wait for their labels.")
     waiting_seconds: float | None = Field(None, gt=0, description="How long they may.")
+    drift: Annotated[list[StrictStr] | None, BeforeValidator(_watches)] = Field(
+        None,
+        min_length=1,
+        max_length=16,
+        description='What looks out for a change: ["adwin"], or ["kswin:on=price"] of a feature.',
+    )
+    on_drift: StrictStr = Field("warn", description='Then: "warn", "restart", "forget", or "forget:500".')
 
 
 def checked(spec: ModelSpec, most_bytes: int) -> None:
@@ -89,7 +102,7 @@ def checked(spec: ModelSpec, most_bytes: int) -> None:
     try:
         learner = learner_of(spec, named=True, label=0)
         require_room(learner.algorithm, learner.task, spec.dtype, 1, most_bytes)
-    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+    except (ValueError, TypeError, OverflowError, MemoryError, MissingExtra) as error:
         raise Refusal(str(error)) from None
 
 
@@ -125,4 +138,6 @@ def learner_of(spec: ModelSpec, *, named: bool, label: Any) -> Learner:
         grow_classes=spec.task == MULTICLASS,
         columns=columns_of(spec) if named else None,
         waiting=spec.waiting_rows or 1,
+        drift=spec.drift,
+        on_drift=spec.on_drift,
     )

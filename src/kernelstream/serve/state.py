@@ -68,7 +68,7 @@ class State:
             if label is None and self.spec.task == "multiclass" and self.spec.classes is None:
                 raise Refusal("Nothing was learned yet and no classes are announced: learn a row first.", 409)
             self.learner = learner_of(self.spec, named=rows.named, label=label)
-        if self.learner.n_seen == 0 and len(self.learner.waiting) == 0:
+        if self.learner.rows_learned == 0 and len(self.learner.waiting) == 0:
             fits = rows.named == (self.learner.columns is not None)
             self.learner = self.learner if fits else learner_of(self.spec, named=rows.named, label=label)
         check_rows(self.learner, rows)
@@ -87,7 +87,7 @@ class State:
         self.course.take(self.course.errors(rows.labels, shown))
         if record.format == ARROW:
             return Answer(200, ARROW_TYPE, arrow_bytes({"prediction": shown}))
-        return Answer.of({"predictions": shown.tolist(), "rows_learned": learner.n_seen})
+        return Answer.of({"predictions": shown.tolist(), "rows_learned": learner.rows_learned})
 
     def _show(self, record: Record, rows: Rows) -> Answer:
         learner = self._ready_for(rows)
@@ -140,7 +140,7 @@ class State:
 
     @property
     def rows_learned(self) -> int:
-        return 0 if self.learner is None else self.learner.n_seen
+        return 0 if self.learner is None else self.learner.rows_learned
 
     # Files.
 
@@ -178,7 +178,7 @@ def check_rows(learner: Learner, rows: Rows) -> None:
     if rows.named and learner.columns is not None:
         check_kinds(rows, learner.columns)
         return
-    if learner.n_seen == 0:
+    if learner.rows_learned == 0:
         return
     if not rows.named and learner.columns is None:
         if rows.X.shape[1] != learner.width and not learner.grow_features:

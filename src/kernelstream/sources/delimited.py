@@ -51,7 +51,32 @@ class _Head(NamedTuple):
 
 
 class DelimitedSource(TableSource):
-    """A CSV file. `label` is a column's position (negative from the end) or name; None when there is none."""
+    """A CSV file.
+
+    Parameters
+    ----------
+    path : of the file, plain, or packed as .gz, .bz2, .xz or .zst
+    block_rows : how many rows a block has at most
+    label : a column's position (negative from the end) or name; None when there is none
+    header : whether the first row has names; by default it has where its fields are no numbers
+    delimiter, decimal : what stands between fields, and between a number's whole and its fraction
+    columns : `ColumnOptions`, which say what words, dates and missing values become; `open_source` takes each by name
+    on_error : "stop" at a row that cannot be read, or "skip" it, which `skipped` counts
+    unlabelled : "skip" rows whose label is missing, or "keep" them, to be predicted
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelstream.sources import DelimitedSource
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "rooms.csv")
+    ...     written = path.write_text("warmth;people;busy\\n20,5;0;no\\n23,0;4;yes\\n")
+    ...     source = DelimitedSource(path, label="busy", delimiter=";", decimal=",")
+    ...     ((X, y),) = source
+    >>> X.tolist(), y.tolist(), source.feature_names
+    ([[20.5, 0.0], [23.0, 4.0]], ['no', 'yes'], ['warmth', 'people'])
+    """
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..teaching import explained
 from ._libsvm_parser import FAULTS, HIGHEST_INDEX, OK, Buffers, parse
 from .base import (
     DEFAULT_BLOCK_ROWS,
@@ -39,12 +40,32 @@ _QUOTED = 40
 _QUERIES = "The file groups its rows by qid: (ranking); the groups are ignored, each row is learned by itself."
 
 
+@explained(earlier="whose newest pass ended above these rows")
 class LibsvmSource(FileSource):
-    """A LIBSVM / SVMlight text file. `chunk_bytes` is how much text is read and parsed at a time.
+    """A LIBSVM / SVMlight text file: sparse rows.
 
-    max_features: a higher index is refused, or with `renumber` more features than that.
-    renumber: whether features get columns in the order in which they appear, so that width grows with those seen.
-    encoding: another source's `encoding`; where that renumbered, features get the same columns, and others count as 0.
+    Parameters
+    ----------
+    path : of the file, plain, or packed as .gz, .bz2, .xz or .zst
+    block_rows : how many rows a block has at most
+    zero_based : whether the first feature is number 0, and not 1
+    max_features : a higher index is refused, or with `renumber` more features than that
+    renumber : whether features get columns in the order in which they appear, so that width grows with those seen
+    encoding : another source's `encoding`; where that renumbered, features get the same columns, and others count as 0
+    on_error : "stop" at a row that cannot be read, or "skip" it, which `skipped` counts
+    chunk_bytes : how much text is read and parsed at a time
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelstream.sources import LibsvmSource
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "rows.libsvm")
+    ...     written = path.write_text("+1 1:0.5 3:2\\n-1 2:1\\n")
+    ...     ((X, y),) = LibsvmSource(path)
+    >>> X.toarray().tolist(), y.tolist()
+    ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
 
     def __init__(

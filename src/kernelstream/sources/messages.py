@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ..teaching import explained
 from .arrow import BatchSource, validated
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, SourceError, one_of, to_number
 from .columns import ColumnOptions, Encoder, Seen
@@ -36,13 +37,29 @@ class _Place(NamedTuple):
     before: Seen | None
 
 
+@explained(row="its number in the newest pass", place="what `place_of` gave")
 class MessageSource(PassingSource):
     """A stream of a server: ``redis://host/stream``, ``nats://host/stream``, ``kafka://host/topic``, ``mqtt://host/topic``.
 
     It goes on for ever, or with ``?until=now`` ends behind the message that is the newest when reading begins.
 
-    format: of each message, "jsonl" (objects), "csv" (rows without a header) or "arrow" (an Arrow stream).
-    Other options as for files.
+    Parameters
+    ----------
+    url : of the stream
+    format : of each message, "jsonl" (objects, the default), "csv" (rows without a header) or "arrow" (an Arrow stream)
+    block_rows : how many messages are asked for at once, and rows a block has, at most
+    options : as of files: label, missing, dates, on_error, ...
+
+    Examples
+    --------
+    >>> import redis
+    >>> from kernelstream.sources import MessageSource
+    >>> with redis.from_url("redis://127.0.0.1:6379") as server:
+    ...     sent = server.xadd("rooms", {"data": '{"warmth": 20.5, "people": 0, "busy": "no"}'})
+    ...     sent = server.xadd("rooms", {"data": '{"warmth": 23.0, "people": 4, "busy": "yes"}'})
+    >>> ((X, y),) = MessageSource("redis://127.0.0.1:6379/rooms?until=now", label="busy")
+    >>> X.tolist(), y.tolist()
+    ([[20.5, 0.0], [23.0, 4.0]], ['no', 'yes'])
     """
 
     def __init__(self, url: str, *, format: str | None = None, block_rows: int = DEFAULT_BLOCK_ROWS, **options: Any):

@@ -98,7 +98,24 @@ class _ArraySource(FileSource):
 
 
 class NpzSource(_ArraySource):
-    """``np.savez(path, X=X, y=y)`` or ``np.savez_compressed``; other arrays in the file are ignored."""
+    """``np.savez(path, X=X, y=y)`` or ``np.savez_compressed``; other arrays in the file are ignored.
+
+    Parameters
+    ----------
+    path : of the file
+    block_rows : how many rows a block has at most
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from kernelstream.sources import NpzSource
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     np.savez(f"{directory}/rows.npz", X=np.eye(3), y=np.array(["a", "b", "b"]))
+    ...     blocks = [(X.shape, y.tolist()) for X, y in NpzSource(f"{directory}/rows.npz", block_rows=2)]
+    >>> blocks
+    [((2, 3), ['a', 'b']), ((1, 3), ['b'])]
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, block_rows: int = DEFAULT_BLOCK_ROWS):
         super().__init__(path, block_rows=block_rows)

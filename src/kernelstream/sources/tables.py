@@ -12,10 +12,12 @@ from ..encoding.buffers import array_of, column_of, known_in, word_of
 from ..encoding.tables import is_text
 from ..encoding.values import codes_of, numbers_of
 from ..extras import require
+from ..teaching import explained
 from .base import DEFAULT_BLOCK_ROWS, ON_ERROR, UNLABELLED, FileSource, LabelledBlock, Source, SourceError, one_of, rows
 from .columns import ColumnOptions, Encoder, Layout
 
 
+@explained(earlier="whose newest pass ended above these rows")
 class TableSource(FileSource):
     """A file of named columns. `label` is a column's position (negative from the end) or name, or None: then every
     column is a feature, and labels are NaN.
