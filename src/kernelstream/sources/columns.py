@@ -146,6 +146,15 @@ class Layout(NamedTuple):
         """The positions of the feature columns that hold categories, or of those that hold numbers and dates."""
         return [at for at in self.used if self.categorical[at] == categorical]
 
+    @property
+    def types(self) -> list[Any]:
+        """What Arrow keeps each column in, where text gives its values: words, dates or numbers."""
+        import pyarrow as pa
+
+        words = [*self.features(True), *([self.label] if self.word_labels else [])]
+        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(self.dates, pa.timestamp("us"))
+        return [kinds.get(at, pa.float64()) for at in range(len(self.names))]
+
 
 _SETS = ("dropped", "dates")
 
