@@ -452,10 +452,20 @@ def test_hints_are_given_once_and_only_where_they_help(tmp_path):
     assert told.count("nothing scales them; try --scale online") == 1
     assert told.count("'row' counts the rows; if that is all it does, leave it out with --drop row") == 1
     assert "nothing scales" not in done("run", tmp_path / "a.csv", "--scale", "online").stderr
-    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, in_order=True)), "auto scales by itself"
+    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, X[:, 0], in_order=True)), (
+        "auto scales by itself"
+    )
     told = done("run", tmp_path / "a.csv", "--drop", "row", "--drop", "c").stderr
     assert "hint" not in told
     assert "hint" not in done("run", "digits").stderr
+
+
+def test_a_label_that_never_changes_and_a_column_of_names_are_told(tmp_path):
+    (tmp_path / "same.csv").write_text("a,y\n" + "".join(f"{i % 7},3.5\n" for i in range(60)))
+    assert "hint: the label of the first 60 rows is 3.5" in done("run", tmp_path / "same.csv").stderr
+    assert "hint" not in done("run", tmp_path / "same.csv", "--label", "a", "--task", "regression").stderr
+    (tmp_path / "names.csv").write_text("id,a,y\n" + "".join(f"u{i},{i % 7},{i % 2}\n" for i in range(60)))
+    assert "'id' (60 words, most of them of one row: leave it out)" in done("run", tmp_path / "names.csv").stderr
 
 
 def test_many_classes_and_classes_that_look_like_numbers_are_told(tmp_path):

@@ -43,7 +43,7 @@ from .base import Matrix, Notice, SourceError, is_nameless, one_of
 CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
 MISSING = (MEAN, REFUSE)
 MOSTLY = 0.5  # of a column's values
-_MANY_WORDS = 100  # of a column; if most rows have one of their own, it tells nothing
+_MANY_WORDS = 20  # of a column; if most rows have one of their own, it tells nothing
 
 
 class Words(NamedTuple):
