@@ -217,7 +217,5 @@ def test_a_column_without_a_label_in_any_row_is_refused_by_name(tmp_path, suffix
     path = written(tmp_path, suffix, without_labels([[*row[:-1], 1.0] for row in table()], set(range(N))))
     told = CliRunner().invoke(app, ["run", str(path), "--label", "label"])
     assert told.exit_code == 2
-    lacks = (
-        "there is no 'label' among the names" if suffix == ".jsonl" else "none of 60 rows has a label, which is 'label'"
-    )
-    assert lacks in told.stderr and ("name one of them" in told.stderr or "--label amount" in told.stderr)
+    lacks = "there is no column 'label'" if suffix == ".jsonl" else "none of 60 rows has a label, which is 'label'"
+    assert lacks in told.stderr and ("name one of" in told.stderr or "--label amount" in told.stderr)

@@ -588,7 +588,7 @@ def test_a_run_that_asks_is_resumed_with_the_same_bits(tmp_path):
     assert call("run", data, *common, *kept).exit_code == 0
     data.write_bytes((tmp_path / "all.libsvm").read_bytes())
     refused = call("run", data, *common[:-2], *kept, "--resume")
-    assert refused.exit_code == 2 and "begun with ask 'margin:b=0.3', not None" in refused.output
+    assert refused.exit_code == 2 and "begun with --ask margin:b=0.3, and is to go on with no --ask" in refused.output
     resumed, whole = result(data, *common, *kept, "--resume"), result(data, *common)
     assert timeless(resumed)["asked_rate"] == timeless(whole)["asked_rate"]
     assert resumed["mistake_rate"] == whole["mistake_rate"]

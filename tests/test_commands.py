@@ -401,7 +401,9 @@ def test_a_resumed_run_ends_like_one_that_was_never_interrupted(tmp_path, delay)
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     part = tmp_path / "part.ks"
     done("run", "digits", "--checkpoint", part)
-    assert_refused(call("run", "digits", "--checkpoint", part, "--resume", "--seed", "3"), "seed 0", "not 3")
+    assert_refused(
+        call("run", "digits", "--checkpoint", part, "--resume", "--seed", "3"), "with --seed 0", "with --seed 3"
+    )
     done("run", "digits", "--save", part)
     answer = call("run", "digits", "--checkpoint", part, "--resume")
     assert_refused(answer, "not a checkpoint", "name another file with --checkpoint")

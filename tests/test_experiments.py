@@ -194,7 +194,7 @@ def test_a_killed_run_that_is_resumed_ends_with_the_same_bits(tmp_path, options)
     assert np.array_equal(models[0].scores(X[:500]), models[1].scores(X[:500]))
     assert models[0].n_seen == models[1].n_seen == 24_000
     other = subprocess.run([*resumed, "--seed", "9"], env=ENVIRONMENT, capture_output=True, text=True)
-    assert other.returncode == 2 and "was begun with seed 0, not 9" in other.stderr
+    assert other.returncode == 2 and "was begun with --seed 0, and is to go on with --seed 9" in other.stderr
 
 
 def rows_in(checkpoint):

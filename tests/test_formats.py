@@ -473,7 +473,7 @@ def test_damage_is_named(tmp_path, suffix, compression):
 @pytest.mark.parametrize(
     ("columns", "options", "hint"),
     [
-        ({"a": [1], "y": [1]}, {"label": "z"}, "no column 'z'; name one of a, y"),
+        ({"a": [1], "y": [1]}, {"label": "z"}, "no column 'z'; name one of a, y as the label"),
         ({"a": [1], "y": [1]}, {"label": 2}, "label=2 is not one of the 2 columns"),
         ({"y": [1]}, {}, "a label and a feature are needed"),
         ({"a": [pd.Timestamp("2020-01-01")], "y": [1]}, {"dates": ()}, "'a' is timestamp.*make numbers of it"),
@@ -742,7 +742,7 @@ def test_words_of_arff_can_be_refused_and_rows_skipped(tmp_path):
         list(open_file(path, categorical="refuse"))
     source = open_file(path, drop=["c"], on_error="skip")
     assert same(whole(source), (np.array([[1.0], [3.0]]), np.array([0.0, 1.0]))) and source.skipped == 2
-    with pytest.raises(SourceError, match="no attribute 'z'; name one of a, c, l"):
+    with pytest.raises(SourceError, match="no column 'z'; name one of a, c, l"):
         list(open_file(path, label="z"))
     path.write_bytes(HEAD.encode() + b"1,x,0\n\xff,x,1\n")
     with pytest.raises(SourceError, match=r"line 7: this line is no UTF-8 text"):

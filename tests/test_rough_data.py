@@ -1,6 +1,7 @@
 """Laws of what people really hand in: no traceback, no hang, an error that names the place and a remedy that works."""
 
 import gzip
+import json
 import os
 import pty
 import shlex
@@ -11,6 +12,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -237,7 +241,7 @@ def test_an_error_behind_a_line_break_names_the_right_line(tmp_path):
 def test_decimal_commas_and_columns_left_out(tmp_path):
     lines = "".join(f"{i},5;2024-01-{1 + i % 28:02};{i % 3},25;{i % 2}\n" for i in range(50))
     (tmp_path / "a.csv").write_text("n;day;b;y\n" + lines)
-    refused(call("run", tmp_path / "a.csv"), "--delimiter ';'")
+    refused(call("run", tmp_path / "a.csv"), "--decimal ,")
     refused(call("run", tmp_path / "a.csv", "--delimiter", ";"), "'0,5'", "--decimal ,")
     refused(
         call("run", tmp_path / "a.csv", "--decimal", ",", "--categorical", "refuse"), "2024-01-01", "date", "--drop day"
@@ -303,6 +307,100 @@ def test_a_remedy_is_spelled_as_the_option_is_and_works(tmp_path, text, parts):
         done("run", tmp_path / "a.csv", *part.split())
 
 
+NUMBERS = [(0.5, 1.25, 0), (1.5, -2.5, 1), (-0.5, 0.25, 0), (2.5, 1.75, 1)] * 10
+
+
+def lines(rows, between=","):
+    return "".join(between.join(map(str, row)) + "\n" for row in rows)
+
+
+TABLE = lines([("a", "b", "y"), *NUMBERS])
+OBJECTS = lines((json.dumps({"a": a, "b": b, "y": y}) for a, b, y in NUMBERS), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "remedies", "parts"),
+    [
+        ("a.csv", TABLE.replace(",", ";"), ["--delimiter ';'"], ("one column",)),
+        ("a.csv", TABLE.replace(",", "\t"), [r"--delimiter '\t'"], ("one column",)),
+        ("a.csv", TABLE.replace(",", " "), ["--delimiter ' '"], ("one column",)),
+        ("a.csv", TABLE.replace(",", ";").replace(".", ","), ["--decimal ,"], ("semicolons and decimal commas",)),
+        ("a.csv", lines([("a", "a", "y"), *NUMBERS]), ["--drop 1"], ("column 2: two columns are named 'a'",)),
+        ("a.csv", lines([("a", "y", "y"), *NUMBERS]), ["--drop 1"], ("two columns are named 'y'",)),
+        ("a.csv", TABLE.replace("\n", ",\n"), ["--drop ''", "--label y"], ("lines end in the delimiter",)),
+        ("a.txt", TABLE, ["--format csv"], ("'a,b,y' is several labels",)),
+        ("a", TABLE, ["--format csv"], ("no known suffix",)),
+    ],
+)
+def test_a_table_of_another_shape_is_told_what_reads_it(tmp_path, name, text, remedies, parts):
+    (tmp_path / name).write_text(text)
+    refused(call("run", tmp_path / name), *remedies, *parts)
+    done("run", tmp_path / name, *shlex.split(" ".join(remedies)))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "parts"),
+    [
+        *(
+            (name, text.encode(code), ("this is UTF-16, or no text", f"iconv -f UTF-16 -t UTF-8 {name} > new"))
+            for code in ("utf-16", "utf-16-le", "utf-16-be")
+            for name, text in (
+                ("a.csv", TABLE),
+                ("a.jsonl", OBJECTS),
+                ("a.arff", "@relation r\n@attribute a real\n@attribute y real\n@data\n1,2\n"),
+                ("a.libsvm", "1 1:2\n0 1:3\n"),
+            )
+        ),
+        ("a.csv", TABLE.replace("a", "gr\xf6\xdfe", 1).encode("latin-1"), ("line 1: this is no UTF-8 text", "iconv")),
+        (
+            "a.csv",
+            "a,s,y\n1,rot,0\n2,gr\xfcn,1\n3,rot,1\n".encode("latin-1"),
+            ("line 3: this is no UTF-8 text", "iconv"),
+        ),
+        ("a.csv", TABLE.replace("\n", "\r").encode(), ("carriage return alone", r"tr '\r' '\n'")),
+        ("a.csv", b"# made in May\n" + TABLE.encode(), ("line 1: one field, and 3 below it", "remove the line")),
+        ("a.csv", b"sheet 1,,\n" + TABLE.encode(), ("line 1: the header seems to come below; remove this line",)),
+        ("a.csv", b"<!DOCTYPE html>\n<p>404</p>\n", ("this is a page ('<!DOCTYPE html>')",)),
+        ("a.csv", b"a,b,y\n1,2,0,\n3,4,1,\n", ("3 fields, and 4 below them", "give each column its name")),
+        ("a.csv", TABLE.replace("1.5", '"1,501.5"').encode(), ("'1,501.5' of 'a'", "while signs part its digits")),
+        ("a.csv", b"a,b,y\n1,2,0\n", ("there is one row, and its label is 0; give rows of two classes",)),
+        ("a.jsonl", b"what\n" + OBJECTS.encode(), ("line 1: this is no JSON object (Expecting value at character 1)",)),
+        ("a.jsonl", b"what\nis this\n", ("line 1: this is no JSON object",)),
+        ("a.jsonl", json.dumps([{"a": 1, "y": 2}]).encode(), ("this is list", "jq -c '.[]' FILE > NEW")),
+        ("a.jsonl", json.dumps([{"a": 1, "y": 2}], indent=1).encode(), ("line 1", "jq -c '.[]' FILE > NEW")),
+        ("a.jsonl", json.dumps({"a": 1, "y": 2}, indent=1).encode(), ("line 1", "jq -c . FILE > NEW")),
+        ("a.jsonl", b'{"a": 1, "a": 2, "y": 0}\n', ("line 1: the name 'a' stands here twice; rename one",)),
+    ],
+)
+def test_what_is_wrong_with_a_whole_file_is_said(tmp_path, name, data, parts):
+    (tmp_path / name).write_bytes(data)
+    refused(call("run", tmp_path / name), *parts)
+
+
+def test_the_first_row_may_lack_all_numbers_below_a_header(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,kind\n,NA,red\n,2,blue\n1,3,red\n")
+    source = open_source(tmp_path / "a.csv")
+    ((X, y),) = source
+    assert source.feature_names == ["a", "b"]
+    assert X.tolist() == [[0, 0], [0, 2], [1, 3]] and y.tolist() == ["red", "blue", "red"]
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "arrow", "jsonl"])
+def test_two_columns_of_a_name_are_refused_by_every_format(tmp_path, end):
+    path = tmp_path / f"a.{end}"
+    table = pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3 + [pa.array([0, 1])], ["a", "b", "a", "y"])
+    if end == "parquet":
+        pq.write_table(table, path)
+    elif end == "arrow":
+        feather.write_feather(table, path)
+    else:
+        path.write_text("a,b,a,y\n1,1,1,0\n" if end == "csv" else '{"a": 1, "b": 1, "a": 1, "y": 0}\n')
+    with pytest.raises(SourceError, match="stands here twice" if end == "jsonl" else "two columns are named 'a'"):
+        list(open_source(path))
+    if end != "jsonl":
+        assert [X.shape[1] for X, _ in open_source(path, drop=[2])] == [2]
+
+
 def test_zero_based_files_are_told_how(tmp_path):
     (tmp_path / "a.libsvm").write_text("1 0:1\n-1 0:2\n")
     assert refused(call("run", tmp_path / "a.libsvm")).endswith("open it with --zero-based")
@@ -354,10 +452,20 @@ def test_hints_are_given_once_and_only_where_they_help(tmp_path):
     assert told.count("nothing scales them; try --scale online") == 1
     assert told.count("'row' counts the rows; if that is all it does, leave it out with --drop row") == 1
     assert "nothing scales" not in done("run", tmp_path / "a.csv", "--scale", "online").stderr
-    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, in_order=True)), "auto scales by itself"
+    assert not list(hints(RunRequest(data="a.csv"), Survey(Binary([0, 1])), X, X[:, 0], in_order=True)), (
+        "auto scales by itself"
+    )
     told = done("run", tmp_path / "a.csv", "--drop", "row", "--drop", "c").stderr
     assert "hint" not in told
     assert "hint" not in done("run", "digits").stderr
+
+
+def test_a_label_that_never_changes_and_a_column_of_names_are_told(tmp_path):
+    (tmp_path / "same.csv").write_text("a,y\n" + "".join(f"{i % 7},3.5\n" for i in range(60)))
+    assert "hint: the label of the first 60 rows is 3.5" in done("run", tmp_path / "same.csv").stderr
+    assert "hint" not in done("run", tmp_path / "same.csv", "--label", "a", "--task", "regression").stderr
+    (tmp_path / "names.csv").write_text("id,a,y\n" + "".join(f"u{i},{i % 7},{i % 2}\n" for i in range(60)))
+    assert "'id' (60 words, most of them of one row: leave it out)" in done("run", tmp_path / "names.csv").stderr
 
 
 def test_many_classes_and_classes_that_look_like_numbers_are_told(tmp_path):

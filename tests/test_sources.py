@@ -419,7 +419,7 @@ def test_arrays_become_canonical_blocks():
         (b"1,2,3\n4,5,6\n", {"label": 0}, [[2, 3], [5, 6]], [1, 4]),
         (b"1,2,3\n4,5,6\n", {"label": -2}, [[1, 3], [4, 6]], [2, 5]),
         (b"a,b,c\n1,2,3\n", {"label": "b"}, [[1, 3]], [2]),
-        (b"\xef\xbb\xbfa,b,b\r\n1,+2,3\r\n", {"label": "a"}, [[2, 3]], [1]),
+        (b"\xef\xbb\xbfa,b,c\r\n1,+2,3\r\n", {"label": "a"}, [[2, 3]], [1]),
         (b"5.1,3.5,setosa\n4.9,3,virginica", {}, [[5.1, 3.5], [4.9, 3]], ["setosa", "virginica"]),
         (b"5.1,3.5,setosa\n", {}, [[5.1, 3.5]], ["setosa"]),
         (b"0,1,target\n5.1,3.5,1\n", {}, [[5.1, 3.5]], [1]),

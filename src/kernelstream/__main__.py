@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-_INTERRUPTED = 130
+_BAD_INPUT, _INTERRUPTED = 2, 130
 
 
 def main() -> None:
@@ -31,6 +31,12 @@ def main() -> None:
     gc.enable()
     try:
         app()
+    except OSError as error:  # of help and lists, behind which no command stands
+        from .cli.wording import reason
+
+        sys.stderr.write(f"kernelstream: {reason(error)}\n")
+        _end(_BAD_INPUT)
+        os._exit(_BAD_INPUT)
     except SystemExit as done:
         if done.code is None or isinstance(done.code, int):
             _end(done.code or 0)

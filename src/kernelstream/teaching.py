@@ -53,6 +53,16 @@ def explained(**words: str) -> Callable[[_Class], _Class]:
     return explain
 
 
+def constructed(**words: str) -> Callable[[_Class], _Class]:
+    """For classes: their own help says what the parameters of the constructor are, in these words, then an example."""
+
+    def construct(cls: _Class) -> _Class:
+        cls.__doc__ = _taught(cls, words)
+        return cls
+
+    return construct
+
+
 def _taught(method: Any, words: dict[str, str]) -> str:
     prose, _, example = inspect.cleandoc(method.__doc__).partition("\n\n>>> ")
     names = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from .. import load, to_onnx
 from ..engine import disk
-from . import options as o
 from .looking import say
 from .places import check_places
 
@@ -21,11 +20,10 @@ def export(
 
     Its scaling and its classes are inside; the first output is the label or the value.
     """
-    with o.errors_in_one_line():
-        if to.suffix != ".onnx":
-            raise ValueError(f"--to {to} is to end in .onnx, the one format that a model is exported to.")
-        check_places({"MODEL": model}, {"--to": to})
-        graph = to_onnx(load(model)).SerializeToString()
-        with disk.appearing(to) as file:
-            file.write(graph)
-        say(Console(stderr=True), f"wrote {to}")
+    if to.suffix != ".onnx":
+        raise ValueError(f"--to {to} is to end in .onnx, the one format that a model is exported to.")
+    check_places({"MODEL": model}, {"--to": to})
+    graph = to_onnx(load(model)).SerializeToString()
+    with disk.appearing(to) as file:
+        file.write(graph)
+    say(Console(stderr=True), f"wrote {to}")

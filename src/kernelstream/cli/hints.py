@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from ..sources import Matrix
 from ..sources.base import is_nameless
 from ..sources.survey import UNSCALED, Survey
-from ..tasks import MULTICLASS, Classification
+from ..tasks import MULTICLASS, REGRESSION, Classification
 from .options import Learning
 
 # Features whose ranges differ by so much are of different units, and only the widest will count.
@@ -21,11 +21,13 @@ _SCALES_BY_ITSELF = "auto"
 
 
 def hints(
-    request: Learning, found: Survey, X: Matrix, *, in_order: bool, names: list[str] | None = None
+    request: Learning, found: Survey, X: Matrix, y: np.ndarray, *, in_order: bool, names: list[str] | None = None
 ) -> Iterator[str]:
     """in_order: whether the rows come as they stand in the data. names: those of the features, if they have some."""
     if X.shape[0] < _FEWEST_ROWS or X.shape[1] > _WIDEST:
         return
+    if found.task.name == REGRESSION and (y == y[0]).all():
+        yield f"hint: the label of the first {len(y):,} rows is {y[0]:g}; if another column is meant, say --label NAME"
     rows = X.toarray() if issparse(X) else np.asarray(X, np.float64)
     learners = getattr(request, "algorithms", None) or getattr(request, "algorithm", _SCALES_BY_ITSELF)
     ranges = np.ptp(rows, axis=0)

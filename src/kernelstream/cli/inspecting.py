@@ -10,9 +10,8 @@ from rich.console import Console
 from ..engine import disk
 from ..extras import require
 from ..learner import Learner
-from . import options as o
 from .looking import say
-from .places import check_places
+from .places import check_directory, check_places
 
 
 def inspect(
@@ -34,38 +33,38 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Show what is in a saved model, and draw it."""
-    with o.errors_in_one_line():
-        from ..report.description import describe
-        from ..report.tables import facts_table
+    from ..report.description import describe
+    from ..report.tables import facts_table
 
-        shape = None if image_shape is None else _shape(image_shape)
-        if shape is not None and output is None:
-            raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
-        if output is not None:
-            require("matplotlib")
-        check_places({"MODEL": model}, {"--card": card})
-        learner, header = Learner.load_with_header(model)
-        names = header.get("feature_names")
-        facts = describe(learner, names)
-        if as_json:
-            typer.echo(json.dumps(facts, indent=2))
-        else:
-            Console().print(facts_table(str(model), facts))
-        if card is not None:
-            from ..report.cards import card as written_card
+    shape = None if image_shape is None else _shape(image_shape)
+    if shape is not None and output is None:
+        raise ValueError("--image-shape is for drawing; say where to with --output DIR.")
+    if output is not None:
+        require("matplotlib")
+        check_directory("--output", output)
+    check_places({"MODEL": model}, {"--card": card})
+    learner, header = Learner.load_with_header(model)
+    names = header.get("feature_names")
+    facts = describe(learner, names)
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    else:
+        Console().print(facts_table(str(model), facts))
+    if card is not None:
+        from ..report.cards import card as written_card
 
-            disk.write_text(card, written_card(model.name, learner, header))
-            say(Console(stderr=True), f"wrote {card}")
-        if output is not None:
-            from ..report.inspection import write_inspection
+        disk.write_text(card, written_card(model.name, learner, header))
+        say(Console(stderr=True), f"wrote {card}")
+    if output is not None:
+        from ..report.inspection import write_inspection
 
-            written = write_inspection(output, learner, image_shape=shape, names=names)
-            say(Console(stderr=True), *(f"wrote {path}" for path in written))
-            if not written:
-                say(
-                    Console(stderr=True),
-                    "there is nothing to draw: a surface, importances, weights, widths or images are",
-                )
+        written = write_inspection(output, learner, image_shape=shape, names=names)
+        say(Console(stderr=True), *(f"wrote {path}" for path in written))
+        if not written:
+            say(
+                Console(stderr=True),
+                "there is nothing to draw: a surface, importances, weights, widths or images are",
+            )
 
 
 def _shape(text: str) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from ..evaluate.interrupts import Interrupts
 from ..evaluate.models import Model, OwnModel
 from ..evaluate.naive import by_labels, naive
 from ..evaluate.run import Run, every_rows, follow, prequential
+from ..evaluate.settings import refuse_other
 from ..evaluate.trace import Trace
 from ..learner import Learner, OnlineLearner
 from ..metrics import Metric, default_metrics
@@ -60,10 +61,7 @@ class Kept(NamedTuple):
                 f"{self.path} is a model, but not a checkpoint of a run, and none can go on from it; name another file "
                 "with --checkpoint, or remove it."
             )
-        for name, value in self.asked.items():
-            before = header["asked"].get(name)
-            if before != value:
-                raise ValueError(f"{self.path} was begun with {name} {before!r}, not {value!r}; resume it with that.")
+        refuse_other(self.path, header["asked"], self.asked)
         return _Resumed(model, header["run"], Survey.from_json(header["survey"]))
 
     def keep(self, model: OnlineLearner, run: Run, found: Survey, encoding: Any) -> None:

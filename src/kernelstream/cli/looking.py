@@ -62,7 +62,7 @@ def looked(
     if first:
         from .hints import hints
 
-        say(console, *hints(request, found, first[0][0], in_order=order is None, names=rows.feature_names))
+        say(console, *hints(request, found, *first[0], in_order=order is None, names=rows.feature_names))
     return Looked(found, time.perf_counter() - start, rows)
 
 

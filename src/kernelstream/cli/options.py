@@ -24,9 +24,10 @@ from ..sources import Source, open_source
 from ..sources.base import DEFAULT_BLOCK_ROWS, MAX_FEATURES
 from ..sources.survey import AUTO, SCALES, SCALES_OF_ALL_ROWS, TASKS, UNSCALED
 from .places import check_places
-from .wording import in_words
+from .wording import in_words, reason
 
 BAD_INPUT, INTERRUPTED = 2, 130
+MOST_RUNS = 1_000_000  # what is kept of each is in memory
 NONE = "none"
 
 
@@ -178,7 +179,7 @@ _Request = TypeVar("_Request", bound=Reading)
 
 
 def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callable[..., None]]:
-    """Make a command of a function that is handed a request; what is wrong with it ends it with one line on stderr."""
+    """Make a command of a function that is handed a request."""
     hints = get_type_hints(kind, include_extras=True)
     defaults = {field.name: field.default for field in fields(kind)}
     parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
@@ -198,10 +199,10 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
         def command(context: typer.Context, **options: Any) -> None:
             sources = {name: context.get_parameter_source(name) for name in options}
             given = frozenset(name for name, source in sources.items() if source and source.name != "DEFAULT")
-            with errors_in_one_line(_spelled(hints)):
-                request = kind(**options, given=given)
-                check_places(_places(hints, request, READ), _places(hints, request, WRITTEN))
-                function(request)
+            request = kind(**options, given=given)
+            called = spelled(context.command)
+            check_places(_places(hints, request, READ, called), _places(hints, request, WRITTEN, called))
+            function(request)
 
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -211,26 +212,20 @@ def takes(kind: type[_Request]) -> Callable[[Callable[[_Request], None]], Callab
     return decorate
 
 
-def _spelled(hints: dict[str, Any]) -> dict[str, str]:
-    """How each parameter is written on the command line."""
+def spelled(command: Any) -> dict[str, str]:
+    """How each option of a command is written, by its parameter's name: ``--yes/--no`` where it is one of two."""
     found = {}
-    for name, hint in hints.items():
-        info = next((one for one in get_args(hint)[1:] if isinstance(one, typer.models.ParameterInfo)), None)
-        if isinstance(info, typer.models.OptionInfo):
-            # In an annotation the first of an option's words stands where its default would.
-            declared = [info.default, *(info.param_decls or ())]
-            spelled = [word for word in declared if isinstance(word, str) and word.startswith("--")]
-            found[name] = (spelled or [f"--{name.replace('_', '-')}"])[0]
+    for one in command.params:
+        words = [next((word for word in some if word.startswith("--")), "") for some in (one.opts, one.secondary_opts)]
+        if words[0]:
+            found[one.name] = "/".join(filter(None, words))
     return found
 
 
-def _places(hints: dict[str, Any], request: Reading, mark: Place) -> dict[str, Any]:
+def _places(hints: dict[str, Any], request: Reading, mark: Place, called: dict[str, str]) -> dict[str, Any]:
     """What the options so marked name, by how they are written."""
-    found, spelled = {}, _spelled(hints)
-    for name, hint in hints.items():
-        if mark in get_args(hint)[1:]:
-            found[spelled.get(name, name.upper())] = getattr(request, name)
-    return found
+    names = [name for name, hint in hints.items() if mark in get_args(hint)[1:]]
+    return {called.get(name, name.upper()): getattr(request, name) for name in names}
 
 
 def _own_first(kind: type) -> list[str]:
@@ -240,7 +235,7 @@ def _own_first(kind: type) -> list[str]:
 
 
 @contextlib.contextmanager
-def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[None]:
+def errors_in_one_line(options: Mapping[str, str]) -> Iterator[None]:
     """What is wrong with the input ends the command with one line on stderr, in which parameters are called as the
     options are.
     """
@@ -253,8 +248,10 @@ def errors_in_one_line(options: Mapping[str, str] | None = None) -> Iterator[Non
         raise
     except MemoryError as error:
         _end(f"there is not enough memory ({error}); take a smaller budget or rank, or fewer components.", {})
-    except (ValueError, OSError, FloatingPointError, MissingExtra) as error:
-        _end(str(error), options or {})
+    except OSError as error:
+        _end(reason(error), options)
+    except (ValueError, FloatingPointError, MissingExtra) as error:
+        _end(str(error), options)
     if interrupts.seen:
         typer.echo("kernelstream: interrupted", err=True)
         raise typer.Exit(INTERRUPTED)

@@ -29,6 +29,11 @@ def check_places(reads: dict[str, Any], writes: dict[str, Any]) -> None:
 
     reads, writes: places by the words for them; None where there is none.
     """
+    for option, place in reads.items():
+        if isinstance(place, Path) and not place.exists():
+            raise ValueError(f"{option}: there is no file {str(place)!r}; name one that is there.")
+        if isinstance(place, Path) and place.is_dir():
+            raise ValueError(f"{option}: {str(place)!r} is a directory; name a file in it.")
     before: dict[str, Any] = {}
     for option, place in ((option, place) for option, place in writes.items() if place is not None):
         for other, read in ((other, read) for other, read in reads.items() if read is not None):
@@ -40,8 +45,17 @@ def check_places(reads: dict[str, Any], writes: dict[str, Any]) -> None:
         if is_server(place):
             check_sink(option, str(place), *map(str, filter(None, reads.values())))
         elif not is_stdout(place):
-            disk.check(place)
+            try:
+                disk.check(place)
+            except OSError as error:
+                raise ValueError(f"{option}: {error}") from None
         before[option] = place
+
+
+def check_directory(option: str, place: Path) -> None:
+    """Refuse now what can be no directory."""
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"{option}: {str(place)!r} is a file; name a directory.")
 
 
 def check_sink(option: str, url: str, *reads: str) -> None:

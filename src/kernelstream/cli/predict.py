@@ -22,7 +22,7 @@ from ..report.live import ProgressLine
 from ..sources import Matrix, ReadAhead, Source
 from ..sources.renumbering import RENUMBERED
 from ..sources.servers import is_server
-from ..tasks import Classification
+from ..tasks import NO_INTERVALS, REGRESSION, Classification
 from . import options as o
 from .looking import echo, say
 from .places import STDOUT, is_stdout
@@ -81,6 +81,8 @@ class _Predicting:
     def __init__(self, learner: Learner, metric: Metric, request: PredictRequest):
         self.learner, self.metric, self.rows = learner, metric, 0
         self.scores, self.probabilities, self.level = request.scores, request.probabilities, request.intervals
+        if self.level is not None and learner.task.name != REGRESSION:
+            raise ValueError(f"--intervals {self.level}: {NO_INTERVALS}")
         nothing = np.zeros((0, learner.task.n_outputs))
         self._beside(nothing)  # refuses what a model does not have before anything is written
 

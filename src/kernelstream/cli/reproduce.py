@@ -13,6 +13,7 @@ from ..evaluate.interrupts import Interrupts
 from ..evaluate.trace import Trace
 from . import options as o
 from .looking import say
+from .places import check_directory
 
 EVERYTHING = "all"
 
@@ -21,7 +22,9 @@ def reproduce(
     item: Annotated[
         str | None, typer.Argument(help="paper/table or paper/figure, a paper, or all; without it, a list.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Row orders; the paper's number if not given.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=o.MOST_RUNS, help="Row orders; the paper's number if not given.")
+    ] = None,
     jobs: o.Jobs = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small data sets only.")] = False,
     stored: Annotated[bool, typer.Option("--stored", help="Judge what DIR holds from before; nothing is run.")] = False,
@@ -30,52 +33,52 @@ def reproduce(
     ] = Path("reproduction"),
 ) -> None:
     """Run the papers' experiments and show each published number beside ours, with a verdict."""
-    with o.errors_in_one_line():
-        from ..papers import find, names
-        from ..papers.items import ItemError, papers
-        from ..papers.pages import stored_result, write_page, write_result
-        from ..papers.results import counted
-        from ..papers.trials import run_item
+    from ..papers import find, names
+    from ..papers.items import ItemError, papers
+    from ..papers.pages import stored_result, write_page, write_result
+    from ..papers.results import counted
+    from ..papers.trials import run_item
 
-        if item is None:
-            Console().print(_listed())
-            return
-        chosen = [name for name in names() if item in (EVERYTHING, name, name.partition("/")[0])]
-        if not chosen:
-            raise ItemError(f"there is no item {item!r}; there are {', '.join(papers())} and {', '.join(names())}")
-        console, interrupts = Console(stderr=True), Interrupts()
-        with interrupts:
-            for name in chosen:
-                one = find(name).narrowed(quick=quick)
-                if not one.data:
+    if item is None:
+        Console().print(_listed())
+        return
+    chosen = [name for name in names() if item in (EVERYTHING, name, name.partition("/")[0])]
+    if not chosen:
+        raise ItemError(f"there is no item {item!r}; there are {', '.join(papers())} and {', '.join(names())}")
+    check_directory("--out", out)
+    console, interrupts = Console(stderr=True), Interrupts()
+    with interrupts:
+        for name in chosen:
+            one = find(name).narrowed(quick=quick)
+            if not one.data:
+                continue
+
+            def told(data: str, trace: Trace, name: str = name) -> None:
+                interrupts.check()
+                if console.is_terminal:
+                    last = trace.last
+                    shown = f"{name}  {data}  {trace.algorithm}  {last.metrics.get(trace.headline):.4g}"
+                    console.print(shown, end="\r", soft_wrap=False, highlight=False)
+
+            if stored:
+                before = stored_result(out, name)
+                if before is None:
                     continue
-
-                def told(data: str, trace: Trace, name: str = name) -> None:
-                    interrupts.check()
-                    if console.is_terminal:
-                        last = trace.last
-                        shown = f"{name}  {data}  {trace.algorithm}  {last.metrics.get(trace.headline):.4g}"
-                        console.print(shown, end="\r", soft_wrap=False, highlight=False)
-
-                if stored:
-                    before = stored_result(out, name)
-                    if before is None:
-                        continue
-                    result = before
-                else:
-                    result = run_item(one, runs=runs, jobs=jobs, on_run=told)
-                written = write_result(out, one, result, surfaces=not stored)
-                if one.kind == "table":
-                    Console().print(_shown(one, result))
-                counts = {word: n for word, n in counted(one, result).items() if n}
-                say(
-                    Console(),
-                    f"{name}: {', '.join(f'{n} {word}' for word, n in counts.items())}; {result.seconds:.3g} s",
-                )
-                say(console, f"wrote {written[1]}")
-        say(console, f"wrote {write_page(out)}")
-        if interrupts.seen:
-            raise typer.Exit(o.INTERRUPTED)
+                result = before
+            else:
+                result = run_item(one, runs=runs, jobs=jobs, on_run=told)
+            written = write_result(out, one, result, surfaces=not stored)
+            if one.kind == "table":
+                Console().print(_shown(one, result))
+            counts = {word: n for word, n in counted(one, result).items() if n}
+            say(
+                Console(),
+                f"{name}: {', '.join(f'{n} {word}' for word, n in counts.items())}; {result.seconds:.3g} s",
+            )
+            say(console, f"wrote {written[1]}")
+    say(console, f"wrote {write_page(out)}")
+    if interrupts.seen:
+        raise typer.Exit(o.INTERRUPTED)
 
 
 def _listed() -> Table:

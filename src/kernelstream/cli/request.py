@@ -64,7 +64,9 @@ class Request(o.Learning):
     window: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Rows in a window of the curves; else they grow.")
     ] = None
-    runs: Annotated[int | None, typer.Option(min=1, help="Repeat over so many random orders, on all cores.")] = None
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=o.MOST_RUNS, help="Repeat over so many random orders, on all cores.")
+    ] = None
     json_file: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="Write the result; - is stdout."), o.WRITTEN
     ] = None
@@ -195,7 +197,9 @@ class RunRequest(Request):
     every: Annotated[int, typer.Option(min=1, metavar="N", help="Rows between two checkpoints.")] = 100_000
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Learn on so many workers of Ray, here or at --ray; --every rows apart."),
+        typer.Option(
+            min=1, max=o.MOST_RUNS, metavar="N", help="Learn on so many of Ray's, here or at --ray; --every rows apart."
+        ),
     ] = None
     apart: Annotated[
         float | None,
@@ -242,6 +246,8 @@ class RunRequest(Request):
             raise ValueError(f"--{single[0]} is for one run, --runs and --orders are for many; leave one of them out.")
         if self.passes > 1 and self.test is None:
             raise ValueError(f"--passes {self.passes} goes with --test; a stream has one pass.")
+        if self.test == "":
+            raise ValueError("--test: the data has no name; give a file, a directory or a URL.")
         if self.test == self.data == STDIN:
             raise ValueError("standard input passes once, and --test would read it again; save it to a file.")
         streaming: dict[str, Any] = {
@@ -311,7 +317,7 @@ class RunRequest(Request):
         reading = {name: value for name, value in self.reading.items() if name != "block_rows"}
         asked: dict[str, Any] = {"version": __version__, "algorithm": self.spec.to_json(), "window": self.window}
         asked |= {"workers": self.workers, "apart": self.apart} if self.several else {}
-        asked["drift"] = [*self.drift, self.on_drift] if self.drift else None
+        asked |= {"drift": self.drift, "on_drift": self.on_drift} if self.drift else {"drift": None}
         asked["ask"] = self.ask
         return asked | {name: getattr(self, name) for name in names} | {"data": shown(self.data)} | reading
 
@@ -342,13 +348,14 @@ def _orders_in(path: Path) -> list[np.ndarray]:
     name = str(path)
     if not zipfile.is_zipfile(name):
         raise ValueError(f"{name} is no .npz file; make one with np.savez({name!r}, perm=orders), an order a line.")
-    with np.load(name, allow_pickle=False) as file:
-        if "perm" not in file:
-            raise ValueError(f"{name} has no array 'perm' but {', '.join(file)}; save np.savez(path, perm=orders).")
-        orders = np.atleast_2d(file["perm"])
+    wanted = "it must be whole numbers, an order a line: perm.astype(int)."
+    try:
+        with np.load(name, allow_pickle=False) as file:
+            if "perm" not in file:
+                raise ValueError(f"it has none but {', '.join(file)}; save np.savez(path, perm=orders).")
+            orders = np.atleast_2d(file["perm"])
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:  # Python's objects among them
+        raise ValueError(f"the array 'perm' of {name} cannot be read ({error}); {wanted}") from None
     if orders.ndim != 2 or orders.dtype.kind not in "iu":
-        what = (
-            f"is {orders.dtype} of shape {orders.shape}; it must be whole numbers, an order a line: perm.astype(int)."
-        )
-        raise ValueError(f"the array 'perm' of {name} {what}")
+        raise ValueError(f"the array 'perm' of {name} is {orders.dtype} of shape {orders.shape}; {wanted}")
     return [np.asarray(order, np.int64) for order in orders]

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from ..extras import require
-from .options import errors_in_one_line
+from .places import check_places
+from .values import Command
 
 Store = Annotated[Path, typer.Option(help="The directory with models, logs and tokens.")]
 
@@ -32,15 +33,15 @@ def serve(
     from ..serve import Settings
     from ..serve import serve as serving
 
+    check_places({"--config": config, "--tls-certificate": tls_certificate, "--tls-key": tls_key}, {})
     given = {"store": store, "host": host, "port": port, "log_level": log_level}
     given |= {"tls_certificate": tls_certificate, "tls_key": tls_key}
-    with errors_in_one_line():
-        chosen = {name: value for name, value in given.items() if value is not None}
-        settings = Settings.read(config, **{k: str(v) if isinstance(v, Path) else v for k, v in chosen.items()})
-        serving(settings, said=lambda address: typer.echo(f"kernelstream serves {settings.store} at {address}"))
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = Settings.read(config, **{k: str(v) if isinstance(v, Path) else v for k, v in chosen.items()})
+    serving(settings, said=lambda address: typer.echo(f"kernelstream serves {settings.store} at {address}"))
 
 
-@token.command("make")
+@token.command("make", cls=Command)
 def make_token(
     name: Annotated[str, typer.Argument(help="What the token is called in logs and lists.")],
     scope: Annotated[str, typer.Option(metavar="predict|learn|admin", help="What it may; each may the ones before.")],
@@ -50,26 +51,23 @@ def make_token(
     require("fastapi", "msgspec")
     from ..serve import tokens
 
-    with errors_in_one_line():
-        typer.echo(tokens.make_token(store, name, scope))
+    typer.echo(tokens.make_token(store, name, scope))
 
 
-@token.command("list")
+@token.command("list", cls=Command)
 def list_tokens(store: Store) -> None:
     """List the tokens' names and scopes."""
     require("fastapi", "msgspec")
     from ..serve import tokens
 
-    with errors_in_one_line():
-        for name, scope, made in tokens.listed(store):
-            typer.echo(f"{name}\t{scope}\t{time.strftime('%Y-%m-%d %H:%M', time.localtime(made))}")
+    for name, scope, made in tokens.listed(store):
+        typer.echo(f"{name}\t{scope}\t{time.strftime('%Y-%m-%d %H:%M', time.localtime(made))}")
 
 
-@token.command("revoke")
+@token.command("revoke", cls=Command)
 def revoke_token(name: Annotated[str, typer.Argument()], store: Store) -> None:
     """Revoke a token; a service that runs refuses it within a second."""
     require("fastapi", "msgspec")
     from ..serve import tokens
 
-    with errors_in_one_line():
-        tokens.revoke(store, name)
+    tokens.revoke(store, name)

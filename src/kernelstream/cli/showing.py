@@ -10,7 +10,7 @@ from rich.console import Console
 from ..algorithms import ALGORITHMS, PURPOSES
 from ..evaluate.settings import described
 from ..report.tables import algorithms_table
-from .options import errors_in_one_line
+from .places import check_directory
 
 
 def algorithms(
@@ -35,7 +35,7 @@ def demo(
 
     Writes report.html and curve.png.
     """
-    with errors_in_one_line():
-        from .demo import run_demo
+    from .demo import run_demo
 
-        run_demo(output, Console())
+    check_directory("--output", output)
+    run_demo(output, Console())

@@ -33,7 +33,7 @@ class TuneRequest(o.Learning):
     )
     rows: Annotated[int, typer.Option(min=10, help="How many rows are used.")] = 5000
     subset: Annotated[str, typer.Option(metavar="random|prefix", help="Which ones.")] = "random"
-    trials: Annotated[int, typer.Option(min=1, help="Settings that are tried.")] = 32
+    trials: Annotated[int, typer.Option(min=1, max=o.MOST_RUNS, help="Settings that are tried.")] = 32
     shuffle: Annotated[
         bool, typer.Option("--shuffle", help="Try them in a random order; a file sorted by label needs it.")
     ] = False

@@ -35,7 +35,13 @@ class _Lightly(_Base):
 
 
 class Command(_Lightly, TyperCommand):
-    """A command."""
+    """A command. What is wrong with what it is given ends it with one line, in the words of its options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        from .options import errors_in_one_line, spelled
+
+        with errors_in_one_line(spelled(self)):
+            return super().invoke(ctx)
 
 
 class Group(_Lightly, TyperGroup):

@@ -11,6 +11,7 @@ import numpy as np
 from ..algorithms import as_algorithm
 from ..engine import Algorithm
 from ..evaluate.building import learner_for
+from ..evaluate.settings import refuse_other
 from ..learner import Learner
 from ..metrics import Metric, default_metrics
 from ..sources import ArraySource, ChainedSource, Peekable, Source, open_source
@@ -210,10 +211,7 @@ class _Kept:
                 f"{path} is a model, but not a checkpoint of several workers, and none can go on from it; name another "
                 "file, or remove it."
             )
-        for name, value in self.header["asked"].items():
-            before = header["asked"].get(name)
-            if before != value:
-                raise ValueError(f"{path} was begun with {name} {before!r}, not {value!r}; resume it with that.")
+        refuse_other(path, header["asked"], self.header["asked"])
         if header["pieces"] != self.header["pieces"]:
             raise ValueError(
                 f"{path} was begun with other files, or other pieces of them: {len(header['pieces'])}, not "

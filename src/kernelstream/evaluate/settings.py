@@ -14,7 +14,7 @@ from ..engine import Algorithm
 from ..kernels import KERNELS, Kernel
 from ..learner.naming import number_or_text
 from ..losses import LOSSES
-from ..parameters import Parameters, did_you_mean
+from ..parameters import Parameters, did_you_mean, from_json
 from ..schedules import SCHEDULES
 from ..sources.base import meant
 
@@ -54,6 +54,35 @@ def flat(spec: Parameters) -> dict[str, Any]:
         else:
             settings[name] = value
     return settings
+
+
+def refuse_other(path: Any, begun: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse to go on with a file that was begun with other settings than those that are asked for now."""
+    for name, value in asked.items():
+        before = begun.get(name)
+        if before != value:
+            if name == "algorithm":
+                before, value = _first_difference(before, value)
+            else:
+                before, value = _assigned(name, before), _assigned(name, value)
+            raise ValueError(
+                f"{path} was begun with {before}, and is to go on with {value}; resume it as it was begun, or name "
+                "another file."
+            )
+
+
+def _first_difference(before: Any, value: Any) -> tuple[str, str]:
+    """Of two specs as JSON."""
+    one, other = from_json(before), from_json(value)
+    if one.name != other.name:
+        return f"algorithm={one.name!r}", f"algorithm={other.name!r}"
+    settings, others = flat(one), flat(other)
+    name = next(name for name in {**settings, **others} if settings.get(name) != others.get(name))
+    return f"settings='{name}={settings.get(name)}'", f"settings='{name}={others.get(name)}'"
+
+
+def _assigned(name: str, value: Any) -> str:
+    return " ".join(f"{name}={one!r}" for one in value or [None]) if isinstance(value, list) else f"{name}={value!r}"
 
 
 def _plant(tree: dict[str, Any], name: str, value: Any) -> None:

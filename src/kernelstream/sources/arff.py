@@ -132,23 +132,11 @@ class ArffSource(TableSource):
         dates = frozenset(dated - {label, *dropped})
         return Layout(names, label, categorical, words if above is None else above.word_labels, dropped, dates)
 
-    def _label_position(self, names: list[str]) -> int | None:
-        if self.label is None or self.label in names:
-            return None if self.label is None else names.index(str(self.label))
-        if isinstance(self.label, int) and -len(names) <= self.label < len(names):
-            return self.label % len(names)
-        what = f"there is no attribute {self.label!r}; name one of {', '.join(names)} as the label"
-        raise SourceError(what, path=self.path)
-
     def _tables(
         self, lines: Iterator[tuple[int, str | None]], attributes: list[_Attribute], layout: Layout
     ) -> Iterator[Any]:
-        import pyarrow as pa
-
-        words = {*layout.features(True), *([layout.label] if layout.word_labels else [])}
-        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(layout.dates, pa.timestamp("us"))
-        types = [kinds.get(at, pa.float64()) for at in range(len(attributes))]
-        readers = [self._reader(one, at, layout, at in words) for at, one in enumerate(attributes)]
+        types = layout.types
+        readers = [self._reader(one, at, layout, types[at] == "string") for at, one in enumerate(attributes)]
         rows: list[list[Any]] = []
         for number, line in lines:
             if line is not None:

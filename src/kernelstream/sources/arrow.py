@@ -67,17 +67,7 @@ class BatchSource(TableSource):
         names = list(schema.names)
         if len(names) < (1 if self.label is None else 2):
             raise SourceError(f"the columns are {names}; a label and a feature are needed", path=self.path)
-        label: int | None = None
-        if isinstance(self.label, str):
-            if self.label not in names:
-                what = f"there is no column {self.label!r}; name one of {', '.join(names)}, or give a position"
-                raise SourceError(what, path=self.path)
-            label = names.index(self.label)
-        elif self.label is not None:
-            if not -len(names) <= self.label < len(names):
-                what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
-                raise SourceError(what, path=self.path)
-            label = self.label % len(names)
+        label = self._label_position(names)
         dropped = self.columns.dropped(names, label, self.path)
         categorical = [
             at != label and at not in dropped and self._is_categorical(field, at) for at, field in enumerate(schema)

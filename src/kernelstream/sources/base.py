@@ -5,6 +5,7 @@ C-contiguous array or a CSR array with sorted indices, y a float64 array, or an 
 """
 
 import bz2
+import codecs
 import contextlib
 import difflib
 import gzip
@@ -301,7 +302,11 @@ class FileSource(Source):
     def _whole_lines(self, stream: IO[bytes], chunk_bytes: int, start: bytes = b"") -> Iterator[bytes]:
         """`start` and the rest of a text, in pieces that end with a newline."""
         pieces = [start]
+        begins = not start and (self.span is None or self.span[0] == 0)
         while chunk := stream.read(chunk_bytes):
+            if begins:
+                refuse_utf16(chunk, self.path)
+                begins = False
             cut = chunk.rfind(b"\n") + 1
             if cut > 0:
                 yield b"".join([*pieces, chunk[:cut]])
@@ -314,6 +319,13 @@ class FileSource(Source):
         rest = b"".join(pieces)
         if rest:
             yield rest + b"\n"
+
+
+def refuse_utf16(text: bytes, path: Path) -> None:
+    """Refuse a file whose letters take two bytes each; `text` is what it begins with."""
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or 0 in text[:2]:
+        what = f"this is UTF-16, or no text; save it as UTF-8, as with: iconv -f UTF-16 -t UTF-8 {path.name} > new"
+        raise SourceError(f"{what}{path.suffix}", path=path)
 
 
 def rows(n: int) -> str:

@@ -43,7 +43,7 @@ from .base import Matrix, Notice, SourceError, is_nameless, one_of
 CATEGORICAL = (AUTO, ONEHOT, HASH, REFUSE)
 MISSING = (MEAN, REFUSE)
 MOSTLY = 0.5  # of a column's values
-_MANY_WORDS = 100  # of a column; if most rows have one of their own, it tells nothing
+_MANY_WORDS = 20  # of a column; if most rows have one of their own, it tells nothing
 
 
 class Words(NamedTuple):
@@ -145,6 +145,15 @@ class Layout(NamedTuple):
     def features(self, categorical: bool) -> list[int]:
         """The positions of the feature columns that hold categories, or of those that hold numbers and dates."""
         return [at for at in self.used if self.categorical[at] == categorical]
+
+    @property
+    def types(self) -> list[Any]:
+        """What Arrow keeps each column in, where text gives its values: words, dates or numbers."""
+        import pyarrow as pa
+
+        words = [*self.features(True), *([self.label] if self.word_labels else [])]
+        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(self.dates, pa.timestamp("us"))
+        return [kinds.get(at, pa.float64()) for at in range(len(self.names))]
 
 
 _SETS = ("dropped", "dates")

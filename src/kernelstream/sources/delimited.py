@@ -18,13 +18,24 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from ..encoding.buffers import column_of
 from ..encoding.values import AUTO, REFUSE, dates_of, moment_of
-from .base import DEFAULT_BLOCK_ROWS, FEW, ON_ERROR, UNLABELLED, LabelledBlock, SourceError, one_of, to_number
+from .base import (
+    DEFAULT_BLOCK_ROWS,
+    FEW,
+    ON_ERROR,
+    UNLABELLED,
+    LabelledBlock,
+    SourceError,
+    one_of,
+    refuse_utf16,
+    to_number,
+)
 from .columns import ColumnOptions, Encoder, Layout, Words
 from .quoting import ends_in_quotes, fields_of, has_open_quote, open_lines, rows_of, unfinished
 from .tables import TableSource, without_label
@@ -34,11 +45,18 @@ _MISSING = {"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "-NaN", "-nan", "NULL", 
 _NULLS = [*_MISSING, *(f" {word}" for word in _MISSING)]
 _CHUNK_BYTES = 2**20
 _OPEN_QUOTE = "a quoted field is never closed; close it, or drop the row"
+_NO_TEXT = "this is no UTF-8 text; save the file as UTF-8, as with: iconv -f LATIN1 -t UTF-8 FILE > NEW"
 _DECIMALS = (".", ",")
-_DELIMITERS = ";\t|,"
+_DELIMITERS = ";\t|, "
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}")
 _AMOUNT = re.compile(r"[$€£¥]\s*[-+]?\d[\d.,\s]*|[-+]?\d[\d.,\s]*[%$€£¥]")
+# Digits in groups of three, by the decimal sign.
+_GROUPED = {
+    ".": re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?"),
+    ",": re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d+)?"),
+}
+_FIRST_ROWS = 100  # that are looked at for a header while fields are missing
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 
 
@@ -111,7 +129,8 @@ class DelimitedSource(TableSource):
 
     def _is_word(self, field: str) -> bool:
         """Whether a field is neither a number nor one that is written in another way, nor a date, nor damage."""
-        odd = any(pattern.fullmatch(field) for pattern in (_DECIMAL_COMMA, _AMOUNT)) or _DATE.match(field)
+        written = (_DECIMAL_COMMA, _AMOUNT, _GROUPED[self.decimal])
+        odd = any(pattern.fullmatch(field) for pattern in written) or _DATE.match(field)
         return not (odd or _CONTROL.search(field) or self._is_number(field))
 
     def _number(self, field: str) -> float:
@@ -126,7 +145,7 @@ class DelimitedSource(TableSource):
             self._encoder = earlier
             above = None if earlier is None else earlier.layout
             read: list[bytes] = []
-            head = self._head(_recorded(stream, read), above)
+            head = self._head(_recorded(stream, read, self.path), above)
             if head is None:
                 return
             texts = self._whole_lines(stream, _CHUNK_BYTES, b"".join(read[head.skip :]))
@@ -155,59 +174,76 @@ class DelimitedSource(TableSource):
     def _head(self, lines: Iterator[str], above: Layout | None) -> _Head | None:
         """What the first two lines say; None when there is no row."""
         reader = csv.reader(lines, delimiter=self.delimiter)
+        following = filter(None, reader)
         try:
-            first = next(filter(None, reader), None)
+            first = next(following, None)
             first_line = reader.line_num
-            second = next(filter(None, reader), None)
+            second = next(following, None)
+            if first is None:
+                return None
+            if len(first) < 2 and self.label is not None:
+                raise SourceError(self._one_column(first[0], second or []), path=self.path, line=first_line)
+            if isinstance(self.label, str) and (self.label not in first or self.header is False):
+                what = f"no header names a column {self.label!r}; name one of {', '.join(first)}, or give a position"
+                raise SourceError(what, path=self.path, line=first_line)
+            label = self._label_position(first, first_line)
+            header = self.header
+            if header is None:
+                repeated = above is not None and first == above.names
+                header = repeated or isinstance(self.label, str)
+                below = itertools.islice(itertools.chain([second or []], following), _FIRST_ROWS)
+                header = header or self._looks_like_header(first, below, label, first_line)
         except csv.Error as error:
             what = f"this is no CSV text ({error}); is the format right?"
+            if "new-line character" in str(error):
+                what = "lines end in a carriage return alone; write line feeds, as with: tr '\\r' '\\n' < FILE > NEW"
             raise SourceError(what, path=self.path, line=reader.line_num or 1) from None
-        if first is None:
-            return None
-        if len(first) < 2 and self.label is not None:
-            other = next((sign for sign in _DELIMITERS if sign != self.delimiter and sign in first[0]), None)
-            hint = f"is it another one? Say delimiter={other!r}" if other else "is it the right one?"
-            what = f"one column, where the delimiter is {self.delimiter!r}; a label and a feature are needed: {hint}"
-            raise SourceError(what, path=self.path, line=first_line)
-        label = self._label_position(first, first_line)
-        header = self.header
-        if header is None:
-            repeated = above is not None and first == above.names
-            header = repeated or isinstance(self.label, str)
-            header = header or self._looks_like_header(first, second, label, first_line)
         if header and second is None:
             return None
         names = [f"#{position + 1}" for position in range(len(first))]
         if header:
             names = first
+            if any("\ufffd" in name for name in names):
+                raise SourceError(_NO_TEXT, path=self.path, line=first_line)
         elif above is not None and len(above.names) == len(first):
             names = above.names
         return _Head(names, label, first_line if header else first_line - 1)
 
-    def _label_position(self, first: list[str], line: int) -> int | None:
-        if self.label is None:
-            return None
-        if isinstance(self.label, int):
-            if not -len(first) <= self.label < len(first):
-                what = f"label={self.label} is not one of the {len(first)} columns; -1 is the last, 0 the first"
-                raise SourceError(what, path=self.path, line=line)
-            return self.label % len(first)
-        if self.label not in first or self.header is False:
-            what = f"no header names a column {self.label!r}; name one of {', '.join(first)}, or give a position"
-            raise SourceError(what, path=self.path, line=line)
-        return first.index(self.label)
+    def _one_column(self, first: str, second: list[str]) -> str:
+        """What is wrong with a first line of one field."""
+        if first.lstrip().startswith("<"):
+            return f"this is a page ({first.strip()[:40]!r}) and no table; fetch the data that it shows"
+        other = next((sign for sign in _DELIMITERS if sign != self.delimiter and sign in first), " ")
+        if len(second) > 1 and other == " ":
+            return f"one field, and {len(second)} below it; if it is a title or a comment, remove the line"
+        hint = f"is it another one? Say delimiter={other!r}" if other in first else "is it the right one?"
+        if other == ";" and self.decimal == "." and _DECIMAL_COMMA.search(self.delimiter.join(second)):
+            hint = "are there semicolons and decimal commas? Say decimal=','"
+        return f"one column, where the delimiter is {self.delimiter!r}; a label and a feature are needed: {hint}"
 
-    def _looks_like_header(self, first: list[str], second: list[str] | None, label: int | None, line: int) -> bool:
+    def _looks_like_header(self, first: list[str], rows: Iterator[list[str]], label: int | None, line: int) -> bool:
+        """Whether the first line is one, from the rows below it: the next, and others while fields are missing."""
         words = [not self._is_number(field) and not _is_missing(field) for field in first]
-        below = second if second is not None and len(second) == len(first) else []
-        if any(word and self._is_number(field) for word, field in zip(words, below, strict=False)):
-            return True
+        second = next(rows)
+        below = second
+        while below and len(below) == len(first):
+            if any(word and self._is_number(field) for word, field in zip(words, below, strict=True)):
+                return True
+            if not any(word and _is_missing(field) for word, field in zip(words, below, strict=True)):
+                break
+            below = next(rows, [])
         if self.columns.categorical == REFUSE:
             return any(word for position, word in enumerate(words) if position != label)
-        if all(words) and second is None:
-            return True
-        if all(words):
+        if all(words) and len(second) in (0, len(first)):
+            if not second:
+                return True
             what = "nothing but words in the first lines: are they a header? Say header=True or header=False"
+            raise SourceError(what, path=self.path, line=line)
+        wordy = second and all(not self._is_number(field) and not _is_missing(field) for field in second)
+        if wordy and any(self._is_number(field) for field in next(rows, [])):
+            raise SourceError("the header seems to come below; remove this line", path=self.path, line=line)
+        if all(words):
+            what = f"{len(first)} fields, and {len(second)} below them; give each column its name, and no row more"
             raise SourceError(what, path=self.path, line=line)
         return False
 
@@ -316,7 +352,7 @@ class _Rows:
             if not reason and has_open_quote(text, self.source.delimiter):
                 reason = _OPEN_QUOTE
         except pa.ArrowInvalid as error:
-            reason = str(error)
+            reason = _NO_TEXT if "invalid UTF8" in str(error) else str(error)
         if not reason:
             yield table
             return
@@ -413,6 +449,8 @@ class _Rows:
         drop = f"leave the column out: drop={name!r}"
         if _DECIMAL_COMMA.fullmatch(field.strip()) and self.source.decimal == ".":
             return " with a decimal point; say that commas stand there: decimal=','"
+        if _GROUPED[self.source.decimal].fullmatch(field.strip()):
+            return " while signs part its digits; write it without them"
         if _DATE.match(field.strip()):
             return f" but a date; make numbers of it (days since a day, the hour), or {drop}"
         if self.source.columns.categorical == AUTO:
@@ -429,9 +467,11 @@ def _parsing(text: bytes, delimiter: str) -> Any:
     return pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in text)
 
 
-def _recorded(stream: IO[bytes], read: list[bytes]) -> Iterator[str]:
+def _recorded(stream: IO[bytes], read: list[bytes], path: Path) -> Iterator[str]:
     """The lines of a text; their bytes are kept in `read`."""
     while line := stream.readline():
+        if not read:
+            refuse_utf16(line, path)
         read.append(line)
         yield line.decode("utf-8-sig" if len(read) == 1 else "utf-8", "replace")
 

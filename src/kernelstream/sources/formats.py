@@ -43,7 +43,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     names = "; ".join(f"{' '.join(known)} ({name})" for name, known in FORMATS.items())
     raise ValueError(
         f"{str(path)!r} has no known suffix; known are {names}, plain or with {' '.join(COMPRESSIONS)}: "
-        "rename the file, or say which format it has"
+        "rename the file, or say which format it has, as in format='csv'"
     )
 
 

@@ -11,12 +11,26 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numerics import rng
-from ..teaching import explained
+from ..teaching import constructed, explained
 from .base import DEFAULT_BLOCK_ROWS, LabelledBlock, Source, positive
 from .chaotic import lorenz, mackey_glass
 
 _MEANS, _ROWS, _AXES, _BEGINNING, _NOISE = range(5)  # what a seed's numbers are for
 _ROWS_A_TURN = 100_000  # of what drifts: slow enough to be learned, fast enough that what was learned goes stale
+
+# What help() says of their parameters.
+_WORDS = {
+    "n_rows": "how many there are",
+    "start": "the number of the first one in the endless stream",
+    "seed": "of the stream",
+    "name": "what the source is called in traces",
+    "block_rows": "how many rows a block has at most",
+}
+_SERIES_WORDS = {
+    "n_features": "values one after the other that a row has",
+    "horizon": "how many values behind them its label lies",
+    "noise": "the standard deviation of what is added to each value",
+}
 
 
 def _normals(key: np.uint64, counter: np.ndarray) -> np.ndarray:
@@ -53,6 +67,7 @@ class Generated(Source):
         return self._served / self.n_rows
 
 
+@constructed(**_WORDS)
 class Multidist(Generated):
     """Five classes of three Gaussian modes each in the plane (Koppel et al. 2019, sec. 5.2).
 
@@ -65,16 +80,6 @@ class Multidist(Generated):
     deviations one in twenty does, and the published model orders (16 and 129, 16 and 75) lie within the range over such
     draws. The default seed is one of them, with a best possible error of 3.5 % on the 2,500 test rows.
 
-    Parameters
-    ----------
-    n_rows : how many there are
-    start : the number of the first one in the endless stream
-    seed : of the stream
-    name : what the source is called in traces
-    block_rows : how many rows a block has at most
-
-    Examples
-    --------
     >>> from kernelstream.sources import Multidist
     >>> X, y = next(iter(Multidist(100)))
     >>> X.shape, y.shape
@@ -106,21 +111,12 @@ class Multidist(Generated):
         return X, label + 1.0
 
 
+@constructed(**_WORDS)
 class Checkerboard(Generated):
     """Points uniform in [-1, 1]^2, labelled +-1 by the colour of their cell on a board that rotates about the origin.
 
     Cells have side 1/2. Row t sees the board turned by t / 100,000 of a full turn; a quarter turn swaps the colours.
 
-    Parameters
-    ----------
-    n_rows : how many there are
-    start : the number of the first one in the endless stream
-    seed : of the stream
-    name : what the source is called in traces
-    block_rows : how many rows a block has at most
-
-    Examples
-    --------
     >>> from kernelstream.sources import Checkerboard
     >>> X, y = next(iter(Checkerboard(100)))
     >>> X.shape, y.shape
@@ -148,23 +144,13 @@ class Checkerboard(Generated):
         return X, np.where((across + along) % 2 == 0, 1.0, -1.0)
 
 
+@constructed(**_WORDS, n_features="of a row, 2 at least")
 class Hyperplane(Generated):
     """Points uniform in [-1, 1]^d, labelled +-1 by their side of a plane through the origin whose normal drifts.
 
     The normal of row t lies in a plane of its own that the seed draws, turned by t / 100,000 of a full turn. One label
     in twenty is wrong, so no learner can expect an error below 5 %.
 
-    Parameters
-    ----------
-    n_rows : how many there are
-    n_features : of a row, 2 at least
-    start : the number of the first one in the endless stream
-    seed : of the stream
-    name : what the source is called in traces
-    block_rows : how many rows a block has at most
-
-    Examples
-    --------
     >>> from kernelstream.sources import Hyperplane
     >>> X, y = next(iter(Hyperplane(100)))
     >>> X.shape, y.shape
@@ -242,24 +228,12 @@ class Series(Generated):
         return float(rng.uniform(rng.key(self.seed, _BEGINNING), np.zeros(1, np.int64))[0])
 
 
+@constructed(**_WORDS, **_SERIES_WORDS, tau="the delay in the equation")
 class MackeyGlass(Series):
     """The Mackey-Glass series, dx/dt = 0.2 x(t - tau) / (1 + x(t - tau)^10) - 0.1 x, a value every 6 units of time,
     with normal noise of the standard deviation that is asked for. Chaotic from tau = 17 on; the seed draws where it
     begins.
 
-    Parameters
-    ----------
-    n_rows : how many there are
-    tau : the delay in the equation
-    n_features : values one after the other that a row has
-    horizon : how many values behind them its label lies
-    noise : the standard deviation of what is added to each value
-    start : the number of the first one in the endless stream
-    seed : of the stream
-    block_rows : how many rows a block has at most
-
-    Examples
-    --------
     >>> from kernelstream.sources import MackeyGlass
     >>> X, y = next(iter(MackeyGlass(100)))
     >>> X.shape, y.shape
@@ -287,23 +261,12 @@ class MackeyGlass(Series):
         return mackey_glass(n, self.tau, self.EVERY, 0.5 + self._beginning())
 
 
+@constructed(**_WORDS, **_SERIES_WORDS)
 class Lorenz(Series):
     """The first coordinate of the Lorenz system (10, 28, 8/3), a value every 0.01 units of time, divided by 8, about
     its standard deviation; with normal noise of the standard deviation that is asked for. The seed draws where it
     begins.
 
-    Parameters
-    ----------
-    n_rows : how many there are
-    n_features : values one after the other that a row has
-    horizon : how many values behind them its label lies
-    noise : the standard deviation of what is added to each value
-    start : the number of the first one in the endless stream
-    seed : of the stream
-    block_rows : how many rows a block has at most
-
-    Examples
-    --------
     >>> from kernelstream.sources import Lorenz
     >>> X, y = next(iter(Lorenz(100)))
     >>> X.shape, y.shape

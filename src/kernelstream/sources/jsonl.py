@@ -42,16 +42,20 @@ class JsonLinesSource(TableSource):
         if above is not None:
             return above
         kinds: dict[str, Counter[str]] = {}
-        for line in text.splitlines():
+        faults: list[SourceError] = []
+        for number, line in enumerate(text.splitlines(), 1):
             try:
                 row = _parsed(line) if line.strip() else {}
-            except ValueError:
+            except ValueError as error:
+                faults.append(SourceError(str(error), path=self.path, line=number))
                 continue  # told when it is read
             for name, value in row.items():
                 found = kinds.setdefault(name, Counter())
                 if value is not None and value != "":
                     found[_kind(value)] += 1
         names = list(kinds)
+        if not names and faults:
+            raise faults[0]
         if len(names) < (1 if self.label is None else 2):
             raise SourceError(f"the names are {names}; a label and a feature are needed", path=self.path, line=1)
         label = self._label_position(names)
@@ -66,21 +70,11 @@ class JsonLinesSource(TableSource):
         word_labels = label is not None and bool(set(kinds[names[label]]) - {NUMBER})
         return Layout(names, label, [name in words for name in names], word_labels, dropped, frozenset(dated))
 
-    def _label_position(self, names: list[str]) -> int | None:
-        if self.label is None or self.label in names:
-            return None if self.label is None else names.index(str(self.label))
-        if isinstance(self.label, int) and -len(names) <= self.label < len(names):
-            return self.label % len(names)
-        what = f"there is no {self.label!r} among the names {', '.join(names)}; name one of them as the label"
-        raise SourceError(what, path=self.path)
-
     def _tables(self, texts: Iterator[bytes], layout: Layout) -> Iterator[Any]:
         import pyarrow as pa
 
         places = {name: at for at, name in enumerate(layout.names)}
-        words = [*layout.features(True), *([layout.label] if layout.word_labels else [])]
-        kinds = dict.fromkeys(words, pa.string()) | dict.fromkeys(layout.dates, pa.timestamp("us"))
-        types = [kinds.get(at, pa.float64()) for at in range(len(layout.names))]
+        types = layout.types
         line = 0
         for text in texts:
             rows = []
@@ -153,12 +147,34 @@ def _moment(value: Any) -> int | None:
 
 def _parsed(line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line, parse_constant=_refuse)
+        row = json.loads(line, parse_constant=_refuse, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"this is no JSON object ({error}); write one a line") from None
+        if isinstance(error, _Twice):
+            raise
+        why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
+        raise ValueError(f"this is no JSON object ({why}); {_remedy(line)}") from None
     if not isinstance(row, dict):
-        raise ValueError(f"this is {type(row).__name__} and no JSON object; write one a line")
+        raise ValueError(f"this is {type(row).__name__} and no JSON object; {_remedy(line)}")
     return row
+
+
+class _Twice(ValueError):
+    """A name that an object has more than once."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _Twice(f"the name {twice!r} stands here twice; rename one, or leave it out")
+    return found
+
+
+def _remedy(line: bytes) -> str:
+    """What to do about a line that is no object."""
+    program = {b"[": "'.[]'", b"{": "."}.get(line.strip()[:1])
+    return "write one a line" + (f", as with: jq -c {program} FILE > NEW" if program else "")
 
 
 def _refuse(word: str) -> NoReturn:

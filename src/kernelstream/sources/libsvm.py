@@ -247,7 +247,8 @@ class _Reading:
                 if ":" in token:
                     yield start, f"the line starts with {token!r} and has no label; put one first"
                 elif "," in token:
-                    yield start, f"{token!r} is several labels; one label a row is supported, so keep one"
+                    other = "; if the file is comma-separated, say format='csv'" if text.find(b":") < 0 else ""
+                    yield start, f"{token!r} is several labels; one label a row is supported, so keep one{other}"
                 elif self.decided and self.numeric:
                     yield start, _stray(token)
                 else:

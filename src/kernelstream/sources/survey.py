@@ -249,7 +249,8 @@ class _Look:
         classes = np.array(sorted(self.distinct))
         shown = _shown(classes.tolist())
         if len(classes) < 2 and all_rows:
-            raise ValueError(f"all {self.n} labels are {shown}; give two classes, or set the task to regression.")
+            which = f"all {self.n} labels are" if self.n > 1 else "there is one row, and its label is"
+            raise ValueError(f"{which} {shown}; give rows of two classes, or set the task to regression.")
         if len(classes) < 2 and self.task != MULTICLASS:
             raise ValueError(
                 f"all labels in {rows} of {self.name} are {shown}; announce the classes (--classes), read all rows "

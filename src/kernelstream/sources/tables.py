@@ -77,6 +77,9 @@ class TableSource(FileSource):
         if self._n_unlabelled > 0 and self._n_labelled == 0 and not encoder.goes_on:
             names, at = encoder.layout.names, encoder.layout.used[0]
             name, other = names[encoder.layout.label or 0], at if names[at] == f"#{at + 1}" else names[at]
+            if name == "":
+                what = f"the column without a name has no values; do lines end in the delimiter? Say drop={name!r} and"
+                raise SourceError(f"{what} which is the label, such as label={names[-2]!r}", path=self.path)
             what = f"none of {rows(self._n_unlabelled)} has a label, which is {name!r}; name another column"
             raise SourceError(f"{what}, such as label={other!r}", path=self.path)
 
@@ -100,6 +103,20 @@ class TableSource(FileSource):
         self._tell("unlabelled", many, one, self._n_unlabelled)
         return table.filter(column_of(~missing))
 
+    def _label_position(self, names: list[str], line: int | None = None) -> int | None:
+        """Where the label is among columns of these names, which stand in a line; None when there is none."""
+        if self.label is None:
+            return None
+        if isinstance(self.label, str):
+            if self.label in names:
+                return names.index(self.label)
+            what = f"there is no column {self.label!r}; name one of {', '.join(names)} as the label, or give a position"
+        elif -len(names) <= self.label < len(names):
+            return self.label % len(names)
+        else:
+            what = f"label={self.label} is not one of the {len(names)} columns; -1 is the last, 0 the first"
+        raise SourceError(what, path=self.path, line=line)
+
     def _new_encoder(self, layout: Layout, dtype: type, earlier: Encoder | None) -> Encoder:
         features = [layout.names[at] for at in layout.used]
         if not features:
@@ -108,10 +125,14 @@ class TableSource(FileSource):
         if absent:
             what = f"there is no feature column {absent[0]!r}; the columns are {', '.join(layout.names)}"
             raise SourceError(what, path=self.path)
-        named = [layout.names[at] for at in layout.used if layout.categorical[at] or at in layout.dates]
-        twice = [name for name in named if features.count(name) > 1]
-        if twice:
-            raise SourceError(f"two columns are named {twice[0]!r}; rename one of them", path=self.path)
+        taken = [*layout.used, *([] if layout.label is None else [layout.label])]
+        first: dict[str, int] = {}
+        for at in taken:  # the label last
+            other = first.setdefault(layout.names[at], at)
+            if other != at:
+                what = f"two columns are named {layout.names[at]!r}; rename one, or leave one out by its position"
+                unused = other if at == layout.label else at
+                raise SourceError(f"{what}, from 0: drop={unused}", path=self.path, column=max(at, other) + 1)
         encoder = Encoder(layout, self.columns, dtype, self.path)
         if self.columns.encoding is not None:
             given = self.columns.encoding
