@@ -15,6 +15,7 @@ from ..report.live import ProgressLine
 from ..sources import ReadAhead
 from . import options as o
 from .looking import say
+from .values import Command, Group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ def convert(request: ConvertRequest) -> None:
     say(console, f"wrote {words.count(rows)} rows to {request.out}", *file.notices)
 
 
-datasets = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+datasets = typer.Typer(cls=Group, invoke_without_command=True, rich_markup_mode=None)
 
 
 @datasets.callback()
@@ -81,7 +82,7 @@ class AddRequest(o.Reading):
     ] = None
 
 
-@datasets.command("add")
+@datasets.command("add", cls=Command)
 @o.takes(AddRequest)
 def add_dataset(request: AddRequest) -> None:
     """Check a file of yours against what is known of a data set, and put it where it is looked for.

@@ -8,10 +8,16 @@ import typer
 
 from ..extras import require
 from .options import errors_in_one_line
+from .values import Command, Group
 
 Store = Annotated[Path, typer.Option(help="The directory with models, logs and tokens.")]
 
-token = typer.Typer(help="Make, list and revoke the tokens of a service.", no_args_is_help=True, rich_markup_mode=None)
+token = typer.Typer(
+    cls=Group,
+    help="Make, list and revoke the tokens of a service.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def serve(
@@ -40,7 +46,7 @@ def serve(
         serving(settings, said=lambda address: typer.echo(f"kernelstream serves {settings.store} at {address}"))
 
 
-@token.command("make")
+@token.command("make", cls=Command)
 def make_token(
     name: Annotated[str, typer.Argument(help="What the token is called in logs and lists.")],
     scope: Annotated[str, typer.Option(metavar="predict|learn|admin", help="What it may; each may the ones before.")],
@@ -54,7 +60,7 @@ def make_token(
         typer.echo(tokens.make_token(store, name, scope))
 
 
-@token.command("list")
+@token.command("list", cls=Command)
 def list_tokens(store: Store) -> None:
     """List the tokens' names and scopes."""
     require("fastapi", "msgspec")
@@ -65,7 +71,7 @@ def list_tokens(store: Store) -> None:
             typer.echo(f"{name}\t{scope}\t{time.strftime('%Y-%m-%d %H:%M', time.localtime(made))}")
 
 
-@token.command("revoke")
+@token.command("revoke", cls=Command)
 def revoke_token(name: Annotated[str, typer.Argument()], store: Store) -> None:
     """Revoke a token; a service that runs refuses it within a second."""
     require("fastapi", "msgspec")
