@@ -43,7 +43,7 @@ def write_page(results: Results, path: Path) -> None:
 def _opening(results: Results) -> str:
     return f"""# How fast it is
 
-Written by `make bench`; `python -m benchmarks PART ...` measures a part of it anew.
+Written by `make bench`; `python -m benchmarks PART ...` measures a part of it anew.{_days(results)}
 Machine: {results.machine}.{_elsewhere(results)}
 
 - A **floor** is the arithmetic that a learner's algorithm cannot avoid on the very rows that it was given, timed bare
@@ -58,6 +58,14 @@ Machine: {results.machine}.{_elsewhere(results)}
   A copy of the model that nobody uses is made before every run, the floor's too: both find the caches as it left them.
 - The base point of a learner: the papers' sizes ({BUDGET} points, or what the table says) on cod-rna, scaled to
   [-1, 1], in a random order. Sweeps change one thing at a time."""
+
+
+def _days(results: Results) -> str:
+    """Which parts were measured when: what changed since is in no figure of theirs."""
+    parts = {day: [name for name, one in results.days.items() if one == day] for day in sorted(results.days.values())}
+    first = min(parts, default=None)
+    later = "".join(f"; {', '.join(f'`{n}`' for n in names)} on {day}" for day, names in parts.items() if day != first)
+    return f"\nMeasured on {first}{later}. What changed since then is in no figure of it." if parts else ""
 
 
 def _elsewhere(results: Results) -> str:

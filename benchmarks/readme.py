@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from .growth import billion_rows
 from .measure import over, range_of
 from .results import Record, Results
 from .tables import rate, table, times
@@ -28,7 +27,6 @@ def _rows(results: Results) -> list[list[str]]:
 
     for name, what in (
         ("fogd", "FOGD, 3,200 features"),
-        ("nogd", "NOGD, 400 points, rank 80"),
         ("rbp", "RBP, 400 points"),
     ):
         add(
@@ -45,10 +43,6 @@ def _rows(results: Results) -> list[list[str]]:
                 f"{range_of(near).median:.2f}x; {within} of {len(near)}",
             ]
         )
-    for record in results.records("threads"):
-        if record["data"] == "mnist":
-            add(record, f"{record['learner'].upper()} on mnist, two threads", lambda r: times(over(r, "one", "two")))
-    add(results.one("structured"), "FOGD on mnist, structured map", lambda r: times(over(r, "plain", "structured")))
     one = results.one("calls", learner="fogd")
     add(
         one,
@@ -65,12 +59,6 @@ def _rows(results: Results) -> list[list[str]]:
         "memory above the imports, 3,000,000 rows streamed",
         lambda r: f"{r['megabytes']:.0f} MB",
     )
-    known = billion_rows(results)
-    fast = [f for f in known if f.feasible]
-    if fast:
-        rows.append(
-            ["learners measured that take a billion rows within a week in 16 GB", f"{len(fast)} of {len(known)}"]
-        )
     return rows
 
 

@@ -1,10 +1,11 @@
-"""The results file: the records of each part, with the machine and the versions that they were measured with.
+"""The results file: the records of each part, with the day, the machine and the versions that they were measured with.
 
 Parts that were measured elsewhere than the others say where: ratios are of one run, and rows a second are not compared.
 """
 
 import json
 import platform
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ class Results:
         held = json.loads(path.read_text()) if path.exists() else {}
         self.machine: str = held.get("machine", machine())
         self.elsewhere: dict[str, str] = held.get("elsewhere", {})
+        self.days: dict[str, str] = held.get("days", {})
         self.parts: dict[str, list[Record]] = held.get("parts", {})
 
     def keep(self, part: str, records: list[Record]) -> None:
         self.parts[part] = records
+        self.days[part] = date.today().isoformat()
         self.elsewhere[part] = machine()
         where = [self.elsewhere.get(name, self.machine) for name in self.parts]
         self.machine = max(where, key=where.count)
@@ -33,6 +36,7 @@ class Results:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         parts = ",\n".join(f"  {json.dumps(name)}: [\n{_lines(kept)}\n  ]" for name, kept in self.parts.items())
         head = f'"machine": {json.dumps(self.machine)},\n "elsewhere": {json.dumps(self.elsewhere)}'
+        head += f',\n "days": {json.dumps(self.days)}'
         self.path.write_text(f'{{\n {head},\n "parts": {{\n{parts}\n }}\n}}\n')
 
     def records(self, part: str, **facts: Any) -> list[Record]:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -256,6 +257,8 @@ def test_a_part_can_be_measured_alone(data_directory, tmp_path):
     assert all(t > 0 for times in record["seconds"].values() for t in times)
     page = (tmp_path / "performance.md").read_text()
     assert "| rbp | B = 400 |" in page
+    (day,) = set(json.loads((tmp_path / "results.json").read_text())["days"].values())
+    assert f"\nMeasured on {date.fromisoformat(day)}. " in page
     assert "| rbp, 200 points |" in page
     assert imread(tmp_path / "performance" / "floors.png").std() > 0, "something is drawn"
     assert (ROOT / "README.md").read_bytes() == readme

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes, load_digits
 from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS, FOGD, Learner, Multiclass, __version__
 from kernelstream.algorithms import PURPOSES
-from kernelstream.cli import app
+from kernelstream.cli import app, command
 from kernelstream.cli.demo import LEARNERS
 from kernelstream.evaluate.run import prequential
 from kernelstream.evaluate.settings import FAMILIES, flat, spec_from
@@ -433,9 +434,8 @@ def test_a_command_imports_nothing_that_it_does_not_use(data, tmp_path):
     (tmp_path / "rows.libsvm").write_text("1 1:0.5 3:2\n-1 2:1\n" * 20)
     code = f"""
 import sys
-from kernelstream.cli import app_for
-command = ["run", "{data}", "--algorithm", "fogd", "--set", "n_components=10"]
-app_for(command)(command, standalone_mode=False)
+from kernelstream.cli import app
+app(["run", "{data}", "--algorithm", "fogd", "--set", "n_components=10"], standalone_mode=False)
 print([name for name in {UNUSED} if name in sys.modules], file=sys.stderr)
 """
     for _ in range(2):  # the first may have to compile, which imports more
@@ -462,9 +462,9 @@ def test_tables_and_models_are_read_without_pandas_and_matplotlib(end, tmp_path)
     ]
     code = f"""
 import sys
-from kernelstream.cli import app_for
+from kernelstream.cli import app
 for command in {commands}:
-    app_for(command)(command, standalone_mode=False)
+    app(command, standalone_mode=False)
     print(command, [name for name in ("pandas", "matplotlib") if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run(
@@ -475,17 +475,48 @@ for command in {commands}:
     ]
 
 
-def test_the_version_is_said_without_numpy():
-    code = """
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], [], ["rnu"], *({"COMP_WORDS": f"kernelstream {w}"} for w in ("", "ru"))]
+)
+def test_what_asks_for_no_command_is_answered_without_numpy(arguments):
+    completing = isinstance(arguments, dict)
+    asked = arguments | {"_KERNELSTREAM_COMPLETE": "complete_bash", "COMP_CWORD": "1"} if completing else {}
+    code = f"""
 import sys
-from kernelstream.cli import app_for
+from kernelstream.cli import app
 try:
-    app_for(["--version"])(["--version"])
+    app({[] if completing else arguments}, prog_name="kernelstream")
 except SystemExit:
-    print([name for name in ("numpy", "numba", "scipy") if name in sys.modules])
+    print([name for name in ("numpy", "numba", "scipy", "pydantic") if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT | asked, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert {"rnu": "Did you mean 'run'?"}.get("".join(arguments), "") in done.stderr
+    if completing:
+        assert "run" in done.stdout.splitlines()
+
+
+def test_the_list_of_commands_says_of_each_what_it_says_itself():
+    listed = typer.main.get_command(app).commands
+    assert {name: one.help for name, one in listed.items()} == {
+        name: command(name).help.split("\n\n")[0] for name in listed
+    }
+    assert re.findall(r"^  (\w+)  ", call("--help").stdout.partition("Commands:")[2], re.M) == list(listed)
+
+
+@pytest.mark.parametrize("arguments", [["datasets"], ["datasets", "--json"], ["algorithms", "--json"]])
+def test_a_list_needs_no_check_of_values(arguments):
+    """Whose import takes longer than all else that is done with arguments."""
+    code = f"""
+import sys
+from kernelstream.cli import app
+app({arguments}, standalone_mode=False)
+print("pydantic" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=ENVIRONMENT, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 def test_runs_in_several_processes_end_without_a_word_of_theirs():

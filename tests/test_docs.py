@@ -25,7 +25,7 @@ from benchmarks import choosing
 
 from kernelstream import ALGORITHMS
 from kernelstream.algorithms import PURPOSES
-from kernelstream.cli import app
+from kernelstream.cli import app, command
 from kernelstream.serve.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -214,7 +214,7 @@ def test_lines_of_curl_are_answered(code, tmp_path, service):
 
 # Commands: every line of code that begins with the command's name.
 
-COMMAND = typer.main.get_command(app)
+LISTED = typer.main.get_command(app)
 LINES = sorted(
     {line for page in PAGES for line in re.findall(r"^(?: {4,}|[^`\n]*\| )(kernelstream .*)$", page.read_text(), re.M)}
     | {line for page in PAGES for line in re.findall(r"`(kernelstream [a-z][^`\n]*)`", page.read_text())}
@@ -227,12 +227,14 @@ def test_commands_have_the_options_that_are_shown(line):
 
 
 def check_options(line):
-    command, words = COMMAND, line.split("#")[0].split()[1:]
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
-    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
+    asked, words = LISTED, line.split("#")[0].split()[1:]
+    if words and words[0] in LISTED.commands:
+        asked = command(words.pop(0))
+    while words and words[0] in getattr(asked, "commands", {}):
+        asked = asked.commands[words.pop(0)]
+    known = {name for one in asked.params for name in (*one.opts, *one.secondary_opts)} | {"--help"}
     shown = re.findall(r"(?<![\w-])--[a-z][\w-]*", " ".join(words))
-    assert command is not COMMAND or not words or words[0].startswith("-"), f"there is no command {words[0]}"
+    assert asked is not LISTED or not words or words[0].startswith("-"), f"there is no command {words[0]}"
     assert not set(shown) - known
 
 

@@ -136,18 +136,22 @@ def test_no_number_is_cut_off_and_on_a_phone_each_says_what_it_is(page, size):
 
 HIGH = """<script>addEventListener('load', () => {
   const cells = [...document.querySelectorAll('tbody tr td:nth-child(2)')];
-  parent.document.title = JSON.stringify(cells.map(e => e.getBoundingClientRect().height));
+  const seen = [...document.querySelectorAll('td')].filter(e => e.offsetHeight > 0);
+  parent.document.title = JSON.stringify({heights: cells.map(e => e.getBoundingClientRect().height),
+    shown: seen.length, empty: seen.filter(e => e.textContent === '-').length});
 })</script></body>"""
 
 
-def test_on_a_phone_what_looks_at_no_row_has_its_number_beside_its_name_as_learners_have(traces, tmp_path):
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_on_a_phone_what_looks_at_no_row_has_its_number_beside_its_name_and_nothing_empty(traces, tmp_path, size):
     naive = [dataclasses.replace(traces[0], algorithm=name) for name in ("majority so far", "no change")]
     for one in naive:
         one.last = one.last._replace(metrics={"mistake_rate": 0.9076})
     write_page(tmp_path / "p.html", traces, title="", lead="", facts={}, naive=naive)
     within = re.sub(r"<meta http-equiv[^>]*>", "", (tmp_path / "p.html").read_text()).replace("</body>", HIGH)
-    frame = f'<iframe width="390" height="4000" style="border: 0" srcdoc="{html.escape(within)}"></iframe>'
+    frame = f'<iframe width="{size[0]}" height="4000" style="border: 0" srcdoc="{html.escape(within)}"></iframe>'
     (tmp_path / "seen.html").write_text(f"<!DOCTYPE html><title>nothing</title>{frame}")
-    dom = browse(tmp_path / "seen.html", f"--window-size={DESK[0]},{DESK[1]}", "--dump-dom").stdout
-    heights = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
-    assert len(heights) == 4 and max(heights) - min(heights) < 1.0
+    dom = browse(tmp_path / "seen.html", f"--window-size={DESK[0] + 100},{DESK[1]}", "--dump-dom").stdout
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom).group(1)))
+    assert len(found["heights"]) == 4 and max(found["heights"]) - min(found["heights"]) < 1.0
+    assert (found["shown"] > 2 * len(traces)) and (found["empty"] > 0) == (size is DESK)

@@ -139,6 +139,14 @@ def test_a_page_of_one_run_has_no_scatter_and_no_names_at_lines(tmp_path):
     assert "so far" in course and "in windows" in course
 
 
+def test_only_the_lead_of_a_page_says_how_rows_were_judged(tmp_path):
+    """Other rows than those that were learned may have judged it."""
+    for some in (runs()[:1], runs()):
+        write_page(tmp_path / "page.html", some, title="", lead="Learned from these, judged by those.", facts={})
+        assert "was predicted before" not in (tmp_path / "page.html").read_text()
+        assert "<caption><span></span></caption>" not in (tmp_path / "page.html").read_text()
+
+
 def test_a_page_without_a_row_is_refused(tmp_path):
     with pytest.raises(ValueError, match="none of the 1 runs has learned from a row"):
         write_page(tmp_path / "p.html", [Trace("s", "a", "binary", 0, "auc")], title="", lead="", facts={})

@@ -24,9 +24,9 @@ def main() -> None:
         sys.exit(f"kernelstream: {error}")
     # What is imported stays: looking through it for what could be thrown away is a tenth of the time that it takes.
     gc.disable()
-    from .cli import app_for
+    from .cli import app, import_for
 
-    app = app_for(sys.argv[1:])
+    import_for(sys.argv[1:])
     gc.freeze()
     gc.enable()
     try:

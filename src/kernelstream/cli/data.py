@@ -15,7 +15,7 @@ from ..report.live import ProgressLine
 from ..sources import ReadAhead
 from . import options as o
 from .looking import say
-from .values import Command
+from .values import Command, Group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def convert(request: ConvertRequest) -> None:
     say(console, f"wrote {words.count(rows)} rows to {request.out}", *file.notices)
 
 
-datasets = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+datasets = typer.Typer(cls=Group, invoke_without_command=True, rich_markup_mode=None)
 
 
 @datasets.callback()

@@ -88,7 +88,8 @@ def _draw(curve: Path, page: Path, traces: list[Trace], beside: list[Trace]) -> 
         page,
         traces,
         title="kernelstream demo",
-        lead=f"{len(DATA_SETS)} data sets that come with scikit-learn, streamed once through several learners.",
+        lead=f"{len(DATA_SETS)} data sets that come with scikit-learn, streamed once through several learners: every "
+        "row was predicted before it was learned from.",
         facts={
             "command": "kernelstream demo",
             "rows": f"shuffled with seed {SEED}, features scaled: {SCALE}",

@@ -8,11 +8,16 @@ import typer
 
 from ..extras import require
 from .places import check_places
-from .values import Command
+from .values import Command, Group
 
 Store = Annotated[Path, typer.Option(help="The directory with models, logs and tokens.")]
 
-token = typer.Typer(help="Make, list and revoke the tokens of a service.", no_args_is_help=True, rich_markup_mode=None)
+token = typer.Typer(
+    cls=Group,
+    help="Make, list and revoke the tokens of a service.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
 
 def serve(

@@ -31,7 +31,6 @@ from .scatter import scatter_svg, scatter_title
 from .style import STYLE
 
 _TALL = (4.9, 5.6)
-_BEFORE = "Every row was predicted before it was learned from."
 _COURSE = "Over all rows so far, and in windows of the newest rows, where a change of the data shows at once."
 _WINDOWS = "Over the newest rows only, so that a change of the data shows at once."
 
@@ -128,7 +127,7 @@ def _overview(groups: dict[str, list[Run]]) -> str:
             name = group[0].trace.headline
             cells.append(_metric_cell(name, run, group) if run is not None else Cell(words.DASH))
         rows.append(Row(_key(any_run) + escape(label), cells))
-    results = table(f"{_BEFORE} The best value on each data set is marked.", head, rows)
+    results = table("The best value on each data set is marked.", head, rows)
     return f'<h2>Results</h2><div class="overview">{results}</div>'
 
 
@@ -171,12 +170,12 @@ def _results(group: list[Run], beside: list[Run]) -> str:
         cells = [Cell(words.metric_value(name, *run.metric(name))) for name in names]
         cells += [Cell(words.DASH)] * (len(head) - 1 - len(cells))
         rows.append(Row(escape(run.label), cells, "naive"))
-    caption = _BEFORE
+    said = []
     if len(group) > 1:
-        caption += f" Sorted by {escape(words.metric_name(group[0].trace.headline))}; the best values are marked."
+        said.append(f"Sorted by {escape(words.metric_name(group[0].trace.headline))}; the best values are marked.")
     if repeated:
-        caption += " Mean ± standard deviation over the runs; costs are means."
-    return table(caption, head, rows)
+        said.append("Mean ± standard deviation over the runs; costs are means.")
+    return table(" ".join(said), head, rows)
 
 
 def _metric_cell(name: str, run: Run, group: list[Run]) -> Cell:

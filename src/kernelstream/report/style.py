@@ -85,6 +85,7 @@ img.light {{ display: block; }}
   td {{ display: flex; flex-wrap: wrap; justify-content: flex-end; gap: 0 .25rem; border: 0; padding: .05rem .3rem; }}
   td::before {{ content: attr(data-name); color: var(--soft); font-weight: 400; font-style: normal;
     margin-right: auto; }}
+  td.none {{ display: none; }}
   .overview tr {{ grid-template-columns: 1fr; }}
 }}
 @media print {{
