@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from kernelstream import ALGORITHMS, OGD, Binary, Learner
-from kernelstream.cli import app
+from kernelstream.cli import app, command
 from kernelstream.kernels import KERNELS
 from kernelstream.losses import LOSSES
 
@@ -123,15 +123,14 @@ PARTS = [*ALGORITHMS.values(), *KERNELS.values(), *LOSSES.values()]
 SETTINGS = {field.name for part in PARTS for field in fields(part)} | {"name", "g", "h"}
 
 
-def commands(command, path=()):
-    if hasattr(command, "commands"):
-        for name, inner in command.commands.items():
-            yield from commands(inner, (*path, name))
-    if path and getattr(command, "invoke_without_command", True):
-        yield " ".join(path), command
+def commands(found, *path):
+    for name, inner in getattr(found, "commands", {}).items():
+        yield from commands(inner, *path, name)
+    if getattr(found, "invoke_without_command", True):
+        yield " ".join(path), found
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(one for name in typer.main.get_command(app).commands for one in commands(command(name), name))
 VALUED = {
     (name, one.name if one.param_type_name == "argument" else one.opts[0])
     for name, command in COMMANDS.items()
