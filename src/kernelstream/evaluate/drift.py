@@ -11,6 +11,7 @@ and of errors only where they rose: those that fall are no reason to throw a mod
 
 import base64
 import inspect
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from .. import forms
 from ..extras import needing
 from ..parameters import at_least, did_you_mean, fraction, share, whole
 from ..sources import Matrix, Source
@@ -211,6 +213,26 @@ def _watch(given: Any) -> Watch:
     return Watch(name, **options)
 
 
+_TRIED = [0.0, 1.0] * EVERY  # what a detector of a file must be able to take
+_MEANS = forms.record(list=forms.row(*[forms.record(float=forms.hexadecimal)] * 3))
+_STATE = forms.record(
+    river=forms.text,
+    due=forms.truth,
+    each=forms.every(forms.record(detector=forms.by_name, n=forms.whole(), means=_MEANS)),
+    waiting=forms.every(forms.row(forms.whole(), forms.number(0.0))),
+    found=forms.every(
+        forms.record(
+            row=forms.whole(1),
+            detector=forms.text,
+            on=forms.text,
+            before=forms.number(),
+            after=forms.number(),
+            did=forms.text,
+        )
+    ),
+)
+
+
 class _Seeing:
     """A watch at work: its detector, and the values since it began."""
 
@@ -243,8 +265,18 @@ class _Seeing:
         return {"detector": _written(self.detector), "n": self.n, "means": _written(means)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.detector = _restored(self.watch.detector(self._seed), state["detector"])
-        self.n, (self.total, self.faded, self.weight) = state["n"], _restored([], state["means"])
+        """Go on from a `state`; where a detector cannot, whatever River raises."""
+        fresh = self.watch.detector(self._seed)
+        trial, self.detector = (_restored(self.watch.detector(self._seed), state["detector"]) for _ in range(2))
+        if _written(self.detector) != state["detector"]:
+            raise ValueError("parts of it are of no detector")
+        for name in inspect.signature(type(fresh)).parameters:
+            given = getattr(fresh, name, None)
+            if isinstance(given, bool | int | float | str) and given != getattr(self.detector, name):
+                raise ValueError(f"its {name} is another")
+        for value in _TRIED:
+            trial.update(value)
+        self.n, (self.total, self.faded, self.weight) = state["n"], _restored(None, state["means"])
 
 
 class Watching:
@@ -322,8 +354,9 @@ class Watching:
             "found": [found._asdict() for found in self.found],
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`, bit for bit."""
+    def restore(self, state: dict[str, Any], rows: int, delay: int) -> None:
+        """Go on from a `state`, bit for bit; ValueError for what no run can have left that has shown so many rows."""
+        _STATE(state, "run.drift")
         here = version("river")
         if state["river"] != here:
             raise ValueError(
@@ -332,15 +365,29 @@ class Watching:
         try:
             for one, saved in zip(self._each, state["each"], strict=True):
                 one.restore(saved)
-            self._waiting = {int(row): error for row, error in state["waiting"]}
-            self.found[:] = [Drift(**found) for found in state["found"]]
-            self.due = state["due"]
         except (KeyboardInterrupt, MemoryError):
             raise
         except BaseException:  # River's compiled code panics, which is no Exception
             raise ValueError(
                 "the run that was kept has detectors that River could not have left; begin anew."
             ) from None
+        self._waiting, self.due = {row: float(error) for row, error in state["waiting"]}, state["due"]
+        self.found[:] = [Drift(**found) for found in state["found"]]
+        self._require_agreement(state, rows, delay)
+
+    def _require_agreement(self, state: dict[str, Any], rows: int, delay: int) -> None:
+        """ValueError for findings and rows that wait for labels that are not those of a run of so many rows."""
+        if not set(self._waiting) <= set(range(rows - delay, rows)) or len(self._waiting) < len(state["waiting"]):
+            raise ValueError(f"its run.drift.waiting has rows that are not among the last {delay} of {rows}")
+        for i, found in enumerate(self.found):
+            place, after = f"run.drift.found.{i}", self.found[i - 1].row if i else 1
+            forms.whole(after, rows)(found.row, f"{place}.row")
+            watched = [(one.watch.name, str(one.watch.on)) for one in self._each]
+            forms.among(*watched)((found.detector, found.on), f"{place}.detector")
+            forms.among(WARN, self.plan.on_drift)(found.did, f"{place}.did")
+        last_change = (rows - 1) // EVERY * EVERY
+        due = any(found.did != WARN and found.row > last_change for found in self.found)
+        forms.agree("run.drift.due", self.due, due, "run.drift.found")
 
 
 def _column(X: Matrix, place: int) -> list[float]:
@@ -377,10 +424,14 @@ def _written(value: Any) -> Any:
 def _restored(fresh: Any, written: Any) -> Any:
     """What was written, `fresh` being the same before any value."""
     if not isinstance(written, dict):
+        if fresh is not None and type(written) is not type(fresh):
+            raise ValueError(f"{written!r} stands where {fresh!r} was")
         return written
     ((kind, value),) = written.items()
     if kind == "float":
-        return float.fromhex(value)
+        if math.isnan(found := float.fromhex(value)):
+            raise ValueError("a number is NaN")
+        return found
     if kind == "bytes":
         fresh.__setstate__(base64.b64decode(value, validate=True))
     elif kind == "parts":
@@ -389,7 +440,7 @@ def _restored(fresh: Any, written: Any) -> Any:
     else:
         if kind != "list":
             raise ValueError(f"{kind!r} is nothing that is written")
-        parts = [_restored([], part) for part in value]
+        parts = [_restored(None, part) for part in value]
         if isinstance(fresh, random.Random):
             fresh.setstate((parts[0], tuple(parts[1]), parts[2]))
         elif isinstance(fresh, deque):
