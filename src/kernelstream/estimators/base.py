@@ -170,12 +170,12 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         >>> one.fit([[0.0], [1.0]], [0.0, 1.0]).merge(two.fit([[2.0]], [2.0])).n_seen_
         3
         """
-        theirs, names = _fitted(other), [getattr(one, "feature_names_in_", None) for one in (self, other)]
-        if not any(one is None for one in names) and list(names[0]) != list(names[1]):
-            mine, others = (list(map(str, one)) for one in names)
+        theirs = _fitted(other)
+        mine, others = ([str(name) for name in getattr(one, "feature_names_in_", ())] for one in (self, other))
+        if mine and others and mine != others:
             raise ValueError(
-                f"These estimators cannot be merged: feature_names_in_ differs, {mine} here and {others} there. Fit both "
-                "on tables with the same columns, in the same order."
+                f"These estimators cannot be merged: feature_names_in_ differs, {mine} here and {others} there. Fit "
+                "both on tables with the same columns, in the same order."
             )
         self._fitted().merge(theirs)
         return self

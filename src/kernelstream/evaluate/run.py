@@ -281,8 +281,8 @@ class Run:
     delay : how many rows later a label comes
     times : of the rows of a block and of their labels, where these come by the clock
     drift : what to look out for (`drift.plan_of`)
-    every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`;
-        and at the end, where labels are still to come, before their rows are learned
+    every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of
+        `every`; and at the end, where labels are still to come, before their rows are learned
     on_shown : called with the number of a row and the labels that were predicted for it and those behind it
     clock : what tells the seconds of learning; `time.process_time` leaves out what others do on the machine
 

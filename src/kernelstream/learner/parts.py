@@ -105,8 +105,8 @@ def _take_model(learner: "Learner", header: dict[str, Any], arrays: dict[str, np
     state = settled.restore(files.part(arrays, "model"), shape)
     learner._runner = Runner(settled, learner.task.name, state, shape, learner.sharing, n_seen)
     learner._opening = opening_from(files.part(arrays, "opening"), width) if header["opening"] else None
-    if learner._opening is not None and learner._opening.n_rows != n_seen:
-        raise ValueError(f"its first {n_seen} rows are {learner._opening.n_rows}")
+    if learner._opening is not None:
+        agree("n_seen", n_seen, learner._opening.n_rows, "what it keeps of its first rows")
 
 
 def require_finite(learner: "Learner", arrays: dict[str, np.ndarray], path: Any) -> None:
