@@ -1,6 +1,7 @@
-"""What nobody would hand in on purpose: mutated model files, rows, data files and command lines, by the thousand.
+"""What nobody would hand in on purpose: mutated model files, checkpoints, rows, data files and command lines, by the
+thousand.
 
-    python -m benchmarks.fuzz [models rows files commands] [--cases N] [--seed S]
+    python -m benchmarks.fuzz [models rows files commands checkpoints] [--cases N] [--seed S]
 
 Every case is a function of (part, seed, number). It ends well when what was handed in is refused by the error that is
 for it, or gives finite numbers; for what carries a checksum, the numbers that were written. What else there is counts:
@@ -27,11 +28,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-PARTS = ("models", "rows", "files", "commands")
+PARTS = ("models", "rows", "files", "commands", "checkpoints")
 BAD = ("crash", "silent difference", "not finite", "traceback", "changed by a refusal")
 GOOD = ("refused", "taken")
 # Of 100,000 cases: what one costs differs.
-SHARES = {"models": 0.4, "rows": 0.3, "files": 0.29, "commands": 0.01}
+SHARES = {"models": 0.4, "rows": 0.3, "files": 0.28, "commands": 0.01, "checkpoints": 0.01}
 _AT_A_TIME = 500
 _READ = ("--config", "--orders", "--test")
 _PATIENCE = 60.0
@@ -110,7 +111,9 @@ def _child(part: str, seed: int, first: int, last: int) -> int:
     with os.fdopen(os.dup(1), "w") as outcomes, tempfile.TemporaryDirectory() as folder:
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
-        case = {"models": Models, "rows": Rows, "files": Files, "commands": Commands}[part](Path(folder))
+        case = {"models": Models, "rows": Rows, "files": Files, "commands": Commands, "checkpoints": Checkpoints}[part](
+            Path(folder)
+        )
         for number in range(first, last):
             faulthandler.dump_traceback_later(_PATIENCE, exit=True)
             outcome, what = case(np.random.default_rng([seed, PARTS.index(part), number]))
@@ -451,6 +454,8 @@ class Commands:
             "kind",
             "yes,no",
             "none",
+            "adwin",
+            "forget:5",
             "auto",
             "\x1b[2J",
             "9" * 30,
@@ -460,7 +465,7 @@ class Commands:
         )
         both = ["--label", "--delimiter", "--decimal", "--drop", "--categorical", "--missing", "--on-error", "--format"]
         both += ["--block-rows", "--max-features", "--task", "--classes", "--seed", "--scale", "--dtype", "--metrics"]
-        both += ["--delay", "--set", "--passes", "--every", "--jobs", "--algorithm"]
+        both += ["--delay", "--set", "--passes", "--every", "--jobs", "--algorithm", "--drift", "--on-drift"]
         files = [
             "--save",
             "--json",
@@ -488,6 +493,27 @@ class Commands:
             else:
                 arguments.append(_pick(rng, flags))
         return arguments
+
+
+class Checkpoints:
+    """Checkpoints and models of runs, of which an entry of the header is another."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.made: dict[str, Any] = {}
+
+    def __call__(self, rng: np.random.Generator) -> tuple[str, str]:
+        from .altered import KINDS, Altered, alterations, places
+
+        kind = _pick(rng, list(KINDS))
+        if kind not in self.made:
+            self.made[kind] = Altered(self.folder, kind)
+        name = _pick(rng, ("checkpoint", "checkpoint", "model"))
+        header = self.made[kind].headers[name]
+        place = _pick(rng, list(places(header)))
+        what, other = _pick(rng, list(alterations(header, place)))
+        outcome, why = self.made[kind].outcome(name, place, other)
+        return outcome, f"{kind} {name}: {what}: {why}"
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ import sys
 import pytest
 from benchmarks import fuzz, soak
 
-# About a minute on one core, in four parts that workers share. Model files have a slice of their own laws' tests.
-SLICE = {"rows": 150, "files": 600, "commands": 60}
+# About a minute on one core, in parts that workers share. Model files have a slice of their own laws' tests.
+SLICE = {"rows": 150, "files": 600, "commands": 60, "checkpoints": 60}
 
 
 @pytest.mark.parametrize("part", SLICE)

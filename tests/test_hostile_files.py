@@ -149,7 +149,11 @@ def test_a_kernel_that_overflows_in_the_models_precision_is_refused(kernel, name
 
 @pytest.mark.parametrize("gamma", [1e39, 1e300, "inf"])
 def test_a_file_with_such_a_kernel_is_refused(saved, gamma):
-    path = saved("bogd++", lambda header: header["settled"]["kernel"].update(gamma=gamma))
+    def change(header):
+        for spec in ("settled", "algorithm"):
+            header[spec]["kernel"]["gamma"] = gamma
+
+    path = saved("bogd++", change)
     with pytest.raises(ModelFileError, match=r"model\.ks.*not finite in float32"):
         Learner.load(path)
 

@@ -12,7 +12,7 @@ PACKAGE = Path(kernelstream.__file__).parent
 # From the bottom up. A room, or a module of the package itself, imports rooms of the lines above its own, never one
 # beside it. "kernelstream" is what a user finds in the package itself.
 LAYERS = (
-    ("extras", "numerics", "teaching"),
+    ("extras", "forms", "numerics", "teaching"),
     ("parameters", "tasks"),
     ("kernels", "losses", "schedules"),
     ("encoding", "engine", "metrics", "reference"),

@@ -1,10 +1,11 @@
 """Merging: what a budget does not hold is projected; the merged model of several shards is no worse than its parts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.merges import merges, rows_of
 
-from kernelstream import ALGORITHMS
+from kernelstream import ALGORITHMS, Learner, OnlineKernelRegressor, Regression
 from kernelstream.kernels import Gaussian, Sigmoid
 from kernelstream.numerics.expansion import from_points
 from kernelstream.numerics.projection import projected
@@ -67,3 +68,25 @@ def test_without_a_positive_definite_kernel_values_at_the_points_are_kept():
     kept = g.points[:, :n].T
     values = g.coef[:, :n] @ matrix(kernel, kept, kept)
     np.testing.assert_allclose(values, COEF @ matrix(kernel, POINTS, kept), atol=1e-8)
+
+
+def test_the_names_of_a_table_are_saved_and_others_are_not_merged(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20.0)
+    tables = pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame(X, columns=["b", "a"])
+    one, two = (Learner("rbp", Regression()) for _ in tables)
+    for learner, table in zip((one, two), tables, strict=True):
+        learner.learn(table, y)
+        learner.save(tmp_path / "m.ks")
+        back = Learner.load(tmp_path / "m.ks")
+        with pytest.raises(ValueError, match=r"The table's columns are .*; the learner learned"):
+            back.scores(table[table.columns[::-1]])
+        assert np.array_equal(back.scores(table), learner.scores(table))
+    with pytest.raises(ValueError, match=r"cannot be merged: columns of the tables differs, \['a', 'b'\] here"):
+        one.merge(back)
+    assert one.n_seen == 20
+    estimators = [OnlineKernelRegressor("rbp").fit(table, y) for table in tables]
+    with pytest.raises(ValueError, match=r"feature_names_in_ differs, \['a', 'b'\] here"):
+        estimators[0].merge(estimators[1])
+    nameless = Learner("rbp", Regression()).merge(one)
+    with pytest.raises(ValueError, match="columns of the tables differs"):
+        nameless.merge(two)

@@ -158,6 +158,7 @@ def place(tmp_path_factory):
     (place / "rows.csv").write_text("\n".join(["a,b,y", *lines, ""]))
     (place / "folder").mkdir()
     (place / "store").mkdir()
+    CliRunner().invoke(app, ["token", "make", "somebody", "--scope", "learn", "--store", str(place / "store")])
     np.savez(place / "objects.npz", perm=np.array([[1, 2], [3]], dtype=object))
     learner = Learner(OGD(), Binary([0.0, 1.0]))
     learner.learn(X, y)

@@ -26,10 +26,10 @@ from kernelstream.engine.runner import Runner
 from kernelstream.engine.state import leaves
 from kernelstream.kernels import Gaussian, Linear, Polynomial
 from kernelstream.laws.examples import adjusted
+from kernelstream.numerics import gradual
 
 ROWS = np.random.default_rng(0).normal(size=(300, 3))
 SIGNS = (ROWS[:, 0] > 0).astype(int)
-LEARNERS = [name for name in ALGORITHMS if name != "auto"]
 SIZES = {"budget": 4, "rank": 2, "n_components": 3, "leaving": 2}
 
 
@@ -149,7 +149,8 @@ def test_where_memory_ends_in_what_auto_does_between_rows_it_goes_on_as_if_there
     learners[0].learn(X, y)
     calls = dict.fromkeys(
         [
-            *((auto, name) for name in ("ridge_weights", "learned_anew", "no_rows", "with_awake")),
+            *((auto, name) for name in ("ridge_weights", "learned_anew", "no_rows", "with_awake", "take_step")),
+            *((gradual, name) for name in ("fold", "_find_columns", "solve_lower")),
             *((Auto, name) for name in ("remembered", "looked_for_shifts", "tried")),
             *((auto.forgetting, name) for name in ("add_waiting", "solve")),
             *((Runner, name) for name in ("_room_for", "_adopt")),
@@ -160,11 +161,11 @@ def test_where_memory_ends_in_what_auto_does_between_rows_it_goes_on_as_if_there
     failed = set()
 
     def failing(where, name, done):
-        def call(*args):
+        def call(*args, **options):
             if name != "_adopt":
-                found = done(*args)
+                found = done(*args, **options)
             calls[where, name] += 1
-            if calls[where, name] in (2, 9, 30, 70, 150):
+            if calls[where, name] in (1, 3, 9, 30, 70, 150):
                 failed.add(name)
                 raise MemoryError
             return done(*args) if name == "_adopt" else found
@@ -214,8 +215,7 @@ def test_what_helps_against_divergence_is_a_parameter_that_the_learner_has():
 
 def explosive():
     """Learners on rows on which steps grow without end."""
-    for name in LEARNERS:
-        spec = ALGORITHMS[name]
+    for name, spec in ALGORITHMS.items():
         for task in spec.tasks:
             for loss in spec.losses(task) if hasattr(spec, "loss") else ("",):
                 yield pytest.param(name, task, loss, id=f"{name}-{task}-{loss or 'own'}")
@@ -225,7 +225,7 @@ def explosive():
 def test_a_step_that_overflows_is_not_taken(name, task, loss, tmp_path):
     parameters = {} if not loss else {"loss": loss}
     if hasattr(ALGORITHMS[name], "learning_rate"):
-        parameters["learning_rate"] = 1e8
+        parameters["learning_rate"] = 1e8 if name not in ("knlms", "kapa") else 1.9  # below 2
     elif hasattr(ALGORITHMS[name], "aggressiveness"):
         parameters["aggressiveness"] = 1e30 if name not in ("tvm", "lasvm") else 1e27  # at once their first bound
     if hasattr(ALGORITHMS[name], "regularization"):
@@ -234,19 +234,21 @@ def test_a_step_that_overflows_is_not_taken(name, task, loss, tmp_path):
     X, y = ROWS, {"binary": SIGNS, "multiclass": np.arange(300) % 3, "regression": 1e10 * ROWS[:, 1]}[task]
     learner = Learner(small(name, **parameters), kinds[task], threads=1)
     path = tmp_path / "m.ks"
+    weight = 1e15 if name == "auto" else 1e6  # which settles how long its steps are
     learner.learn(X[:1], y[:1])
     learner.save(path)
     for t in range(1, 300):
         seen = learner.n_seen
         kept = {leaf: array.copy() for leaf, array in leaves(learner._state).items()}
         try:
-            learner.learn(X[t : t + 1], y[t : t + 1], [1e6])
+            learner.learn(X[t : t + 1], y[t : t + 1], [weight])
         except FloatingPointError:
             assert learner.n_seen == seen
             assert all(np.array_equal(kept[leaf], array) for leaf, array in leaves(learner._state).items())
         else:
             assert learner.n_seen == seen + 1
         assert all(np.isfinite(array).all() for array in leaves(learner._state).values()), t
+    assert name != "auto" or learner.n_seen < 300
     learner.save(path)
     back = Learner.load(path)
     with contextlib.suppress(FloatingPointError):

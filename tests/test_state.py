@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 import zipfile
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -109,11 +111,43 @@ def test_an_unlearned_learner_can_be_saved(tmp_path):
     assert (Learner.load(tmp_path / "empty.ks").predict(X) == 0).all()
 
 
-def test_labels_that_json_cannot_hold_are_refused_before_writing(tmp_path):
-    made = Learner("fogd", Binary(np.array(["2020-01-01", "2021-01-01"], "datetime64[D]")))
-    with pytest.raises(ValueError, match="use numbers or strings"):
-        made.save(tmp_path / "m.ks")
-    assert list(tmp_path.iterdir()) == []
+LABELS = {
+    "times": np.array(["2020-01-01", "2021-01-01"], "datetime64[D]"),
+    "moments": np.array(["2020-01-01T12", "2021-01-01T12"], "datetime64[ns]"),
+    "durations": np.array([1, 5], "timedelta64[s]"),
+    "bytes": np.array([b"a", b"\xff\x01"]),
+    "objects": np.array([2**70, 3.5], object),
+    "truth values as objects": np.array([np.bool_(True), False], object),
+    "half": np.array([0.5, 1.5], np.float16),
+    "unsigned": np.array([0, 2**64 - 1], np.uint64),
+    "words of any length": np.array(["no", "yes"], np.dtypes.StringDType()),
+}
+
+
+@pytest.mark.parametrize("what", LABELS)
+def test_labels_of_every_kind_that_is_learned_are_saved(what, tmp_path):
+    X, classes = np.random.default_rng(0).normal(size=(20, 2)), LABELS[what]
+    made = Learner("rbp", Binary(classes))
+    made.learn(X, np.resize(classes, 20))
+    made.save(tmp_path / "m.ks")
+    back = Learner.load(tmp_path / "m.ks")
+    assert back.task.classes.dtype == made.task.classes.dtype
+    assert back.task.classes.tolist() == made.task.classes.tolist()
+    for one in (made, back):
+        one.learn(X, np.resize(classes, 20)[::-1])
+    assert np.array_equal(back.predict(X), made.predict(X))
+
+
+@pytest.mark.parametrize("labels", [[date(2020, 1, 1), date(2021, 1, 1)], [Decimal(1), Decimal(2)], [1j, 2j],
+                                    np.array([1, 2], np.longdouble), np.array(["2020", "NaT"], "datetime64[D]")],
+                         ids=["dates", "decimals", "complex", "long", "no time"])  # fmt: skip
+def test_labels_that_no_file_could_hold_are_refused_before_a_row_is_learned(labels):
+    growing = Learner("rbp", Multiclass([0, 1]), grow_classes=True)
+    with pytest.raises(ValueError, match=r"cannot hold: give|Complex data|NaT|are numbers"):
+        growing.learn(np.ones((2, 2)), labels)
+    assert growing.n_seen == 0
+    with pytest.raises(ValueError, match=r"cannot hold: give|Complex data|NaT|Unknown label type"):
+        OnlineKernelClassifier("rbp").partial_fit(np.ones((2, 2)), labels)
 
 
 def test_a_missing_file_is_named(tmp_path):

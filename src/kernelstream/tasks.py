@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .forms import among, every, label, number, pattern, record, text, truth, whole
 from .numerics.rows import LARGEST, as_reals, unmasked
 from .teaching import explained
 
@@ -34,6 +35,10 @@ _ONE_SORT = (
     "The labels of a model are all numbers, all truth values or all words: write each as a word, str(label), from the "
     "first row on. Nothing was learned from this block."
 )
+
+# What a model file holds as it is, of labels that are Python's objects.
+_KEPT = (str, bool, int, float, np.bool_, np.integer, np.float16, np.float32)
+_DTYPE = r"[<>|](b1|[iu][1248]|f[248]|U\d*|S\d+|O|[mM]8(\[\d*[A-Za-z]+\])?)"
 
 # Up to so many labels are looked up one by one: a call of NumPy costs more than that.
 _FEW = 16
@@ -106,6 +111,7 @@ class Classification(Task):
 
     def __init__(self, classes: Any):
         self.classes = _label_array(classes)
+        _require_kept(self.classes)
         self._order = np.argsort(self.classes, kind="stable")
         self._sorted = self.classes[self._order]
         labels = self.classes.tolist() if _plain(self.classes) else []
@@ -175,12 +181,13 @@ class Classification(Task):
         return positions
 
     def to_json(self) -> dict[str, Any]:
-        kind = self.classes.dtype.kind
-        if kind not in "iubfUO" or (kind == "O" and not all(isinstance(c, str) for c in self.classes)):
-            raise ValueError(
-                f"Labels of dtype {self.classes.dtype} cannot be written to a model file; use numbers or strings."
-            )
-        return {"name": self.name, "classes": self.classes.tolist(), "dtype": self.classes.dtype.str}
+        classes, kind = self.classes, self.classes.dtype.kind
+        if kind in "mM":
+            classes = classes.astype(np.int64)
+        elif kind == "S":
+            classes = np.char.decode(classes, "latin-1")
+        labels = [label.item() if isinstance(label, np.generic) else label for label in classes.tolist()]
+        return {"name": self.name, "classes": labels, "dtype": self.classes.dtype.str}
 
 
 class Binary(Classification):
@@ -278,12 +285,36 @@ def classification(classes: Any, *, grow: bool = False) -> Classification:
 
 
 def from_json(written: dict[str, Any]) -> Task:
+    """The task that `to_json` wrote; ValueError for what it cannot have written."""
     kinds = {task.name: task for task in (Binary, Multiclass)}
+    among(REGRESSION, *kinds)(written.get("name"), "task.name")
     if written["name"] == REGRESSION:
+        record(name=text)(written, "task")
         return Regression()
-    kind = np.dtype(written["dtype"])
+    record(name=text, classes=every(label), dtype=pattern("the name of a dtype", _DTYPE))(written, "task")
+    dtype, labels = np.dtype(written["dtype"]), written["classes"]
+    held = np.dtype(np.int64) if dtype.kind in "mM" else dtype
+    within = whole(*(int(end) for end in (np.iinfo(held).min, np.iinfo(held).max))) if held.kind in "iu" else label
+    every({"b": truth, "f": number(), "U": text, "S": text}.get(dtype.kind, within))(labels, "task.classes")
     # Text is as long as the longest label, whatever the file says of it.
-    return kinds[written["name"]](np.array(written["classes"], np.str_ if kind.kind == "U" else kind))
+    classes = np.array(labels, np.str_ if dtype.kind in "US" else held)
+    if dtype.kind == "S":
+        classes = np.char.encode(classes, "latin-1")
+    return kinds[written["name"]](classes.view(dtype) if dtype.kind in "mM" else classes)
+
+
+def _require_kept(classes: np.ndarray) -> None:
+    """ValueError for labels that no model file could hold."""
+    kind, place = classes.dtype.kind, 0
+    known = kind in "iubUSmM" or (kind == "f" and classes.itemsize <= 8)
+    if kind == "O":
+        place = next((place for place, label in enumerate(classes) if not isinstance(label, _KEPT)), -1)
+        known = place < 0
+    if not known:
+        raise ValueError(
+            f"The class {classes[place]!r:.60} is {type(classes[place]).__name__}, which a model file cannot hold: "
+            "give numbers, words, truth values, bytes or NumPy's times; str(label) makes a word of whatever it is."
+        )
 
 
 def _plain(labels: np.ndarray) -> bool:
@@ -295,6 +326,8 @@ def _label_array(labels: Any) -> np.ndarray:
     labels = unmasked(labels, "labels")
     given = labels if hasattr(labels, "__array__") else list(labels)
     labels = np.asarray(given)
+    if labels.dtype.kind == "T":
+        labels = np.array(labels.tolist(), np.str_)
     if isinstance(given, list) or labels.dtype.kind == "O":
         require_one_sort(given)
     if labels.dtype.kind == "c":
@@ -304,6 +337,8 @@ def _label_array(labels: Any) -> np.ndarray:
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.argmin(np.isfinite(labels)))
         raise ValueError(f"Row {row}: the label {labels[row]} is NaN or infinity. Drop such rows.")
+    if labels.dtype.kind in "mM" and np.isnat(labels).any():
+        raise ValueError(f"Row {int(np.argmax(np.isnat(labels)))}: the label is NaT, no time. Drop such rows.")
     return labels
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 
-from ..engine import disk
+from ..engine import disk, files
 from ..evaluate.asking import Asking
 from ..evaluate.building import learner_for
 from ..evaluate.experiments import Repetition, holdout, repeated
@@ -16,7 +16,9 @@ from ..evaluate.models import Model, OwnModel
 from ..evaluate.naive import by_labels, naive
 from ..evaluate.run import Run, every_rows, follow, prequential
 from ..evaluate.settings import refuse_other
+from ..evaluate.standing import check_standing
 from ..evaluate.trace import Trace
+from ..forms import agree, by_name
 from ..learner import Learner, OnlineLearner
 from ..metrics import Metric, default_metrics
 from ..report.drifts import in_words
@@ -61,8 +63,16 @@ class Kept(NamedTuple):
                 f"{self.path} is a model, but not a checkpoint of a run, and none can go on from it; name another file "
                 "with --checkpoint, or remove it."
             )
+        with files.named(self.path):
+            by_name(header["asked"], "asked")
+            for name in ("algorithm", "seed", "dtype"):
+                agree(f"asked.{name}", header["asked"].get(name), header[name], name)
         refuse_other(self.path, header["asked"], self.asked)
-        return _Resumed(model, header["run"], Survey.from_json(header["survey"]))
+        with files.named(self.path):
+            check_standing(header["run"])
+            found = Survey.from_json(header.get("survey"), model.task)
+            agree("survey.sparse", found.sparse, model.grow_features, "grow_features")
+            return _Resumed(model, header["run"], found)
 
     def keep(self, model: OnlineLearner, run: Run, found: Survey, encoding: Any) -> None:
         # At the end, rows that waited for their labels are learned: a run that went on would do so again.
@@ -126,7 +136,8 @@ class Job:
             ]
             beside = [] if resumed is not None else self._naive_runs(source)
             if resumed is not None and kept is not None:
-                runs[0].restore(resumed.state)
+                with files.named(kept.path):
+                    runs[0].restore(resumed.state)
                 say(self._console, f"resumed after {runs[0].rows:,} rows from {kept.path}")
             on_block = self._line.learning(source)
             self._line.traces = [run.trace for run in runs]
@@ -227,11 +238,12 @@ class Job:
         return self._outcome(traces, naive=beside)
 
     def save(self, path: Path | None, outcome: Outcome) -> None:
-        """Write the model, if it has learned anything, with what came of it."""
+        """Write the model, if it was shown anything, with what came of it."""
         metrics = outcome.traces[-1].last.to_json()["metrics"] if outcome.traces else {}
         judged = {"source": outcome.source, "test": outcome.test, "metrics": metrics}
+        shown = any(trace.last.rows for trace in outcome.traces)
         for model in self.models:
-            if path is not None and isinstance(model, OwnModel) and model.learner.n_seen > 0:
+            if path is not None and isinstance(model, OwnModel) and shown:
                 file = self.file
                 model.learner.save(path, encoding=file.encoding, feature_names=file.feature_names, judged=judged)
 

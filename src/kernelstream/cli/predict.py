@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from scipy.sparse import csr_array, issparse
 
+from ..encoding.known import RENUMBERED
 from ..encoding.values import REFUSE
 from ..engine import disk
 from ..evaluate.interrupts import Interrupts
@@ -20,7 +21,6 @@ from ..metrics import Metric, default_metrics
 from ..report import words
 from ..report.live import ProgressLine
 from ..sources import Matrix, ReadAhead, Source
-from ..sources.renumbering import RENUMBERED
 from ..sources.servers import is_server
 from ..tasks import NO_INTERVALS, REGRESSION, Classification
 from . import options as o

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..forms import agree, among, each, every, number, record, row, text, whole
 from ..teaching import explained
 from .tables import DATE, NUMBER, WORD
 from .values import (
+    DATES,
     DEFAULT_HASH_FEATURES,
     HASH,
     MEAN,
@@ -27,6 +29,7 @@ from .values import (
 CATEGORICAL = (ONEHOT, HASH)
 MISSING = (REFUSE, MEAN, ZERO)
 OPTIONS = ("categorical", "hash_features", "missing", "dates")
+RENUMBERED = "renumbered"  # features of a LIBSVM file, which got columns as they appeared
 PLACES = "places"  # those that hashed words fall on
 _NO_DATES: dict[str, Any] = {"parts": (), "origins": {}}  # of a data file
 
@@ -290,6 +293,48 @@ class Known:
             f'{where}the value of {name!r} is missing. Fill it in, drop the row, or have "missing" be "mean" (the mean '
             'of the values before it) or "zero" (it counts for nothing).'
         )
+
+
+def check_encoding(encoding: Any, width: int, names: list[str] | None) -> None:
+    """ValueError for what no reader of a data file has noted of the features of a model that is so wide.
+
+    names: of the features, where they are noted too
+    """
+    if RENUMBERED in encoding:
+        record(**{RENUMBERED: every(whole(0, 2**31 - 1))})(encoding, "encoding")
+        _require_distinct(encoding[RENUMBERED], f"encoding.{RENUMBERED}")
+        noted = len(encoding[RENUMBERED])
+    else:
+        hashed = encoding.get("categorical") == HASH
+        words = {"hash_features": whole(1)} if hashed else {"categories": every(row(text, text))}
+        dates = {"dates": record(parts=every(among(*DATES)), origins=each(number()))} if "dates" in encoding else {}
+        record(
+            categorical=among(*CATEGORICAL), numeric=every(text), numbers=whole(), columns=every(text), **words, **dates
+        )(encoding, "encoding")
+        for name in ("numeric", "columns"):
+            _require_distinct(encoding[name], f"encoding.{name}")
+        for name in encoding.get("dates", _NO_DATES)["origins"]:
+            among(*encoding["numeric"])(name, "encoding.dates.origins")
+        for i, (name, _) in enumerate(encoding.get("categories", ())):
+            among(*encoding["columns"])(name, f"encoding.categories.{i}.0")
+        _require_distinct(list(map(tuple, encoding.get("categories", ()))), "encoding.categories")
+        numbers = number_names(encoding)
+        noted = encoding["numbers"] + (
+            power_of_two(encoding["hash_features"]) if hashed else len(encoding["categories"])
+        )
+        if encoding["numbers"] < len(numbers):
+            raise ValueError(
+                f"its encoding.numbers is {encoding['numbers']}, where encoding.numeric makes {len(numbers)}"
+            )
+        if names is not None and not hashed:
+            agree("feature_names", names, [*numbers, *map("=".join, encoding["categories"])], "encoding")
+    if noted < width:
+        raise ValueError(f"its encoding makes {noted} features, where its width says {width}")
+
+
+def _require_distinct(values: list[Any], place: str) -> None:
+    if len(set(values)) < len(values):
+        raise ValueError(f"its {place} names something twice")
 
 
 def _made(kind: Any, options: dict[str, Any], entries: list[Entry], sums: Reals, counts: Any) -> Any:

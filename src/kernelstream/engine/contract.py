@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # A chunk's lifted rows should stay in the second-level cache.
 _CHUNK_BYTES = 512 * 1024
 LONGEST_CHUNK = 256
+_MOST = 2**31 - 1  # points, features, rows that a spec asks for
 
 # What the help of a spec shows.
 EXAMPLE = """>>> import numpy as np
@@ -126,6 +127,9 @@ class Algorithm(Parameters):
     def check(self) -> None:
         for need in self.needs:
             need.check(self.kernel)
+        for name, value in self.get_params(deep=False).items():
+            if type(value) is int and value > _MOST and not name.endswith("start"):  # that of a schedule is no size
+                raise ValueError(f"{name}={value} must be at most {_MOST:,}, which no machine has room for; take less.")
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

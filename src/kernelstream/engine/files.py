@@ -5,10 +5,12 @@ hold no more than its own length, so a hostile one cannot unfold. A model has pa
 that it is made of), whose arrays go by the part's name, a dot, and their own.
 """
 
+import contextlib
 import io
 import json
 import os
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
             members = archive.infolist()
             if any(m.compress_type != zipfile.ZIP_STORED for m in members) or _HEADER not in archive.namelist():
                 raise ModelFileError(f"{path} is a zip file but not a kernelstream model.")
-            header = json.loads(archive.read(_HEADER))
+            # NaN and infinity, which nobody writes, are words, and no form takes these for numbers.
+            header = json.loads(archive.read(_HEADER), parse_constant=str)
             if not isinstance(header, dict) or header.get("format") != FORMAT:
                 raise ModelFileError(f"{path} is a zip file but not a kernelstream model.")
             if header.get("version") != VERSION:
@@ -69,6 +72,15 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nda
         raise NoModelFile(f"No model file {path}.") from None
     except Exception as error:  # whatever a reader stumbles over, it is the file's
         raise damaged(path, error) from None
+
+
+@contextlib.contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What is wrong with what a file holds is told with its name."""
+    try:
+        yield
+    except ValueError as error:
+        raise ModelFileError(f"{path}: {error}") from None
 
 
 def damaged(path: str | os.PathLike[str], reason: Exception) -> Exception:

@@ -182,7 +182,14 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
         >>> one.fit([[0.0], [1.0]], [0.0, 1.0]).merge(two.fit([[2.0]], [2.0])).n_seen_
         3
         """
-        self._fitted().merge(_fitted(other))
+        theirs = _fitted(other)
+        mine, others = ([str(name) for name in getattr(one, "feature_names_in_", ())] for one in (self, other))
+        if mine and others and mine != others:
+            raise ValueError(
+                f"These estimators cannot be merged: feature_names_in_ differs, {mine} here and {others} there. Fit "
+                "both on tables with the same columns, in the same order."
+            )
+        self._fitted().merge(theirs)
         return self
 
     def unmerge(self, other: "OnlineKernelEstimator") -> Self:

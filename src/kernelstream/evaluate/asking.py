@@ -164,6 +164,8 @@ class Asking(OwnModel):
     (1797, True, True)
     """
 
+    learns_all = False
+
     def __init__(self, learner: OnlineLearner, rule: Rule, *, seed: int = 0, name: str | None = None, seen: int = 0):
         super().__init__(learner, f"{learner.name}, {rule}" if name is None else name)
         if not isinstance(learner.task, Classification):

@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from ..forms import pattern
 from ..sources import Matrix
+
+digest_form = pattern("32 hexadecimal digits", r"[0-9a-f]{32}")
 
 
 class Digest:

@@ -32,6 +32,8 @@ class Model:
     seed: int = 0
     size: int = 0
     n_bytes: int = 0
+    n_learned: int | None = None  # rows, where that is known
+    learns_all: bool = True  # that it is shown
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -85,6 +87,10 @@ class OwnModel(Model):
     @property
     def n_bytes(self) -> int:  # type: ignore[override]
         return self.learner.n_bytes
+
+    @property
+    def n_learned(self) -> int:  # type: ignore[override]
+        return self.learner.n_seen
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
-from ..engine.state import ModelFileError
 from ..learner import Learner
 from ..learner.drift import WARN, Plan, Watching, plan_of
 from ..metrics import LABELS, PROBABILITIES, SCORES, Metrics, judges
@@ -24,10 +23,11 @@ from ..sources.rows import Delay, duration
 from ..sources.survey import survey
 from ..tasks import Classification, Task
 from ..teaching import explained
-from .digest import Digest
+from .digest import Digest, digest_form
 from .interrupts import uninterrupted
 from .late import InTime, InTurn
 from .models import Model, Shown, as_model, stacked_kinds, widened
+from .standing import check_standing, restored
 from .trace import Checkpoint, Newcomer, Trace
 
 Found = TypeVar("Found")
@@ -281,7 +281,8 @@ class Run:
     delay : how many rows later a label comes
     times : of the rows of a block and of their labels, where these come by the clock
     drift : what to look out for (`drift.plan_of`)
-    every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of `every`
+    every, on_mark : `on_mark(run)` is called, with all consistent, whenever the number of rows is a multiple of
+        `every`; and at the end, where labels are still to come, before their rows are learned
     on_shown : called with the number of a row and the labels that were predicted for it and those behind it
     clock : what tells the seconds of learning; `time.process_time` leaves out what others do on the machine
 
@@ -396,6 +397,8 @@ class Run:
             raise ValueError(
                 f"{self.source.name} has {rows} rows, but {self.rows} of it were learned before; give the same data."
             )
+        if self._on_mark is not None and self._waiting.n > 0:
+            self._on_mark(self)  # from which it can go on behind more rows: what waits is learned from here on
         with uninterrupted():
             self.over = True
             n = self._waiting.n
@@ -426,36 +429,44 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from where another run stood, with its model."""
+        """Go on from where another run stood, with its model; ValueError for what no run can have left."""
+        check_standing(state)
         mine = {"source": self.trace.source, "delay": self.delay, "metrics": [m.name for m in self.cumulative]}
         theirs = {name: list(state[name]) if name == "metrics" else state[name] for name in mine}
         for name, value in mine.items():
             if value != theirs[name]:
                 raise ValueError(f"the run was begun with {name} {theirs[name]!r}, not {value!r}; resume it with that.")
-        if (state.get("drift") is None) != (self._watching is None):
+        if (state["drift"] is None) != (self._watching is None):
             raise ValueError("the run was begun with another drift to look out for; resume it with that.")
+        self._require_learned(state["rows"])
         self.rows, self.seconds = state["rows"], state["seconds"]
         self._before = state["digest"]
-        if self._before is not None:
-            self._digest = Digest()
-        if state.get("place") is not None:
+        if state["place"] is not None:
             self._digest = None
             self.source.begin_at(state["place"])
+        elif self._digest is not None:
+            digest_form(self._before, "run.digest")
         self.trace.compiling_seconds = state["compiling_seconds"]
-        for metrics, saved in ((self.cumulative, state["metrics"]), (self.window, state["window"])):
+        classes = self.trace.classes
+        for metrics, kind in ((self.cumulative, "metrics"), (self.window, "window")):
             for metric in metrics:
-                try:
-                    metric.restore(saved[metric.name])
-                except (ValueError, TypeError, KeyError) as error:
-                    what = f"the run that was kept has a {metric.name} that no run can have left"
-                    raise ModelFileError(f"{what} ({error}); begin anew.") from None
+                restored(metric, kind, state, classes)
         self.trace.checkpoints[:] = [Checkpoint.from_json(one) for one in state["checkpoints"]]
         self.trace.last = Checkpoint.from_json(state["last"])
-        self.trace.newcomers[:] = [Newcomer(*one) for one in state.get("newcomers", [])]
+        self.trace.newcomers[:] = [Newcomer(*one) for one in state["newcomers"]]
         self.trace.parameters = self.model.parameters
         if self._watching is not None:
-            self._watching.restore(state["drift"])
+            late = self.delay if self._times is None else self.rows
+            self._watching.restore(state["drift"], self.rows, late)
         self._next_mark()
+
+    def _require_learned(self, rows: int) -> None:
+        """ValueError for a model that has not learned what a run has that has shown so many rows."""
+        n, all_of_them = self.model.n_learned, max(rows - self.delay, 0)
+        acts = self._watching is not None and self._watching.plan.acts
+        exactly = self.model.learns_all and self._times is None and not acts
+        if n is not None and (n > all_of_them or (exactly and n < all_of_them)):
+            raise ValueError(f"its n_seen is {n}, where a run that has shown {rows} rows has learned {all_of_them}")
 
     def _until_mark(self) -> float:
         """Rows up to the next checkpoint, mark, or row from which on labels arrive."""

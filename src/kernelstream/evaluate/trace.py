@@ -68,7 +68,7 @@ class Checkpoint(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """It as a JSON value."""
-        return _finite(self._asdict())
+        return finite(self._asdict())
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Self:
@@ -182,15 +182,15 @@ class Trace:
             "drifts": [drift._asdict() for drift in self.drifts],
             "checkpoints": [checkpoint._asdict() for checkpoint in self.checkpoints],
         }
-        return _finite(written)
+        return finite(written)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """A JSON value with null for the numbers that JSON has not."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: finite(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
+        return [finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

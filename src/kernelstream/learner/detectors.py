@@ -2,12 +2,14 @@
 
 import base64
 import inspect
+import math
 import random
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .. import forms
 from ..extras import needing
 from ..parameters import at_least, did_you_mean, fraction, share, whole
 from ..teaching import explained
@@ -161,6 +163,11 @@ def watch_from(written: dict[str, Any]) -> Watch:
     return Watch(name, on=on, **parameters)
 
 
+_TRIED = [0.0, 1.0] * 32  # what a detector of a file must be able to take
+_MEANS = forms.record(list=forms.row(*[forms.record(float=forms.hexadecimal)] * 3))
+SEEING = forms.record(detector=forms.by_name, n=forms.whole(), means=_MEANS)  # what `Seeing.state` writes
+
+
 class Seeing:
     """A watch at work: its detector, and the values since it began."""
 
@@ -193,8 +200,18 @@ class Seeing:
         return {"detector": _written(self.detector), "n": self.n, "means": _written(means)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.detector = _restored(self.watch.detector(self._seed), state["detector"])
-        self.n, (self.total, self.faded, self.weight) = state["n"], _restored([], state["means"])
+        """Go on from a `state`; where a detector cannot, whatever River raises."""
+        fresh = self.watch.detector(self._seed)
+        trial, self.detector = (_restored(self.watch.detector(self._seed), state["detector"]) for _ in range(2))
+        if _written(self.detector) != state["detector"]:
+            raise ValueError("parts of it are of no detector")
+        for name in inspect.signature(type(fresh)).parameters:
+            given = getattr(fresh, name, None)
+            if isinstance(given, bool | int | float | str) and given != getattr(self.detector, name):
+                raise ValueError(f"its {name} is another")
+        for value in _TRIED:
+            trial.update(value)
+        self.n, (self.total, self.faded, self.weight) = state["n"], _restored(None, state["means"])
 
 
 # Detectors as JSON values, without a pickle: a file must not be able to run code.
@@ -224,28 +241,23 @@ def _written(value: Any) -> Any:
 def _restored(fresh: Any, written: Any) -> Any:
     """What was written, `fresh` being the same before any value."""
     if not isinstance(written, dict):
+        if fresh is not None and type(written) is not type(fresh):
+            raise ValueError(f"{written!r} stands where {fresh!r} was")
         return written
     ((kind, value),) = written.items()
     if kind == "float":
-        return float.fromhex(value)
+        if math.isnan(found := float.fromhex(value)):
+            raise ValueError("a number is NaN")
+        return found
     if kind == "bytes":
         fresh.__setstate__(base64.b64decode(value, validate=True))
     elif kind == "parts":
-        known, given = vars(fresh), inspect.signature(type(fresh)).parameters
-        if set(value) != {name for name, part in known.items() if not inspect.ismethod(part)}:
-            raise ValueError("these are parts of another detector")
         for name, part in value.items():
-            before = known[name]
-            found = _restored(before, part)
-            if _is_number(before) != _is_number(found) and None not in (before, found):
-                raise ValueError(f"{name} is of another kind")
-            if name in given and isinstance(before, int | float | str | None) and found != before:
-                raise ValueError(f"{name} is another")
-            setattr(fresh, name, found)
+            setattr(fresh, name, _restored(getattr(fresh, name), part))
     else:
         if kind != "list":
             raise ValueError(f"{kind!r} is nothing that is written")
-        parts = [_restored([], part) for part in value]
+        parts = [_restored(None, part) for part in value]
         if isinstance(fresh, random.Random):
             fresh.setstate((parts[0], tuple(parts[1]), parts[2]))
         elif isinstance(fresh, deque):
@@ -253,7 +265,3 @@ def _restored(fresh: Any, written: Any) -> Any:
         else:
             return parts
     return fresh
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)

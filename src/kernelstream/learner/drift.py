@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from .. import forms
 from ..engine.opening import Opening
 from ..numerics.rows import cut
 from ..parameters import did_you_mean
 from ..tasks import Classification, Task
-from .detectors import ERROR, Seeing, Watch, as_watch
+from .detectors import ERROR, SEEING, Seeing, Watch, as_watch
 
 WARN, RESTART, FORGET = ON_DRIFT = ("warn", "restart", "forget")
 # ADWIN looks for a change as often.
@@ -60,6 +61,25 @@ class Drift(NamedTuple):
     before: float
     after: float
     did: str
+
+
+# What `Watching.state` writes.
+STATE = {
+    "river": forms.text,
+    "due": forms.truth,
+    "each": forms.every(SEEING),
+    "waiting": forms.every(forms.row(forms.whole(), forms.number(0.0))),
+    "found": forms.every(
+        forms.record(
+            row=forms.whole(1),
+            detector=forms.text,
+            on=forms.text,
+            before=forms.number(),
+            after=forms.number(),
+            did=forms.text,
+        )
+    ),
+}
 
 
 class Plan(NamedTuple):
@@ -125,6 +145,8 @@ class Watching:
 
     found: all so far. due: whether the model must change before the next row. kept: what it then learns again.
     """
+
+    entry = "run.drift"  # of a file, that holds its `state`
 
     def __init__(self, plan: Plan, task: Task, seed: int, found: list[Drift]):
         self.plan, self.found, self.due = plan, found, False
@@ -223,8 +245,9 @@ class Watching:
             "found": [found._asdict() for found in self.found],
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a `state`, bit for bit."""
+    def restore(self, state: dict[str, Any], rows: int, delay: int) -> None:
+        """Go on from a `state`, bit for bit; ValueError for what cannot have been left after so many rows."""
+        forms.record(**STATE)(state, self.entry)
         here = version("river")
         if state["river"] != here:
             raise ValueError(
@@ -233,15 +256,33 @@ class Watching:
         try:
             for one, saved in zip(self._each, state["each"], strict=True):
                 one.restore(saved)
-            self._waiting = {int(row): error for row, error in state["waiting"]}
-            self.found[:] = [Drift(**found) for found in state["found"]]
-            self.due = state["due"]
         except (KeyboardInterrupt, MemoryError):
             raise
         except BaseException:  # River's compiled code panics, which is no Exception
             raise ValueError(
                 "the run that was kept has detectors that River could not have left; begin anew."
             ) from None
+        self._waiting, self.due = {row: float(error) for row, error in state["waiting"]}, state["due"]
+        self.found[:] = [Drift(**found) for found in state["found"]]
+        self._require_agreement(state, rows, delay)
+
+    def _require_agreement(self, state: dict[str, Any], rows: int, delay: int) -> None:
+        """ValueError for findings, and rows that wait for labels, that are not those of so many rows."""
+        if not set(self._waiting) <= set(range(rows - delay, rows)) or len(self._waiting) < len(state["waiting"]):
+            raise ValueError(f"its {self.entry}.waiting has rows that are not among the last {delay} of {rows}")
+        for i, found in enumerate(self.found):
+            place, after = f"{self.entry}.found.{i}", self.found[i - 1].row if i else 1
+            forms.whole(after, rows)(found.row, f"{place}.row")
+            watched = [(one.watch.name, str(one.watch.on)) for one in self._each]
+            forms.among(*watched)((found.detector, found.on), f"{place}.detector")
+            forms.among(WARN, self.plan.on_drift)(found.did, f"{place}.did")
+        since = self.changed_until(rows)
+        due = any(found.did != WARN and found.row > since for found in self.found)
+        forms.agree(f"{self.entry}.due", self.due, due, f"{self.entry}.found")
+
+    def changed_until(self, rows: int) -> int:
+        """The last row, of so many, that what is found up to has been acted on: a run acts when the next row comes."""
+        return (rows - 1) // EVERY * EVERY
 
 
 def errors_of(task: Task, y: np.ndarray, shown: np.ndarray) -> list[float]:

@@ -128,7 +128,10 @@ class Learner:
                 "another learner: auto, fogd and most others do all three."
             )
         if grow_classes and MULTICLASS not in self.algorithm.tasks:
-            raise ValueError(f"grow_classes=True needs several classes, and {self.algorithm.name} does two only.")
+            raise ValueError(
+                f"grow_classes=True needs several classes, and {self.algorithm.name} does {self.algorithm.tasks[0]} "
+                "only: leave it out, or choose another learner: auto, fogd and most others do several."
+            )
         self.task = task
         if threads is not None:
             whole(1, threads=threads)

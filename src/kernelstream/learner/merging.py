@@ -46,6 +46,7 @@ def merge(learner: "Learner", other: "Learner", since: "Learner | None" = None) 
             merged._calibration = learner._calibration.copy()
         columns = [one.columns for one in (learner, other) if one.columns is not None and one.n_seen]
         _join(merged, other)
+        merged._heads = learner._heads or other._heads
         _join_columns(merged, columns)
         vars(learner).update(vars(merged), _turns=learner._turns, _watching=learner._watching)
 
@@ -217,6 +218,8 @@ def _check_mergeable(learner: "Learner", other: "Learner", what: str = "merged")
         pairs.append(("classes", learner.task.classes.tolist(), other.task.classes.tolist()))
     if learner.columns is not None and other.columns is not None and learner.n_seen and other.n_seen:
         pairs += learner.columns.differences(other.columns)
+    if learner.columns is other.columns is None and learner._heads and other._heads:
+        pairs.append(("columns of the tables", learner._heads, other._heads))
     both = [one for one in (learner, other) if one.settled is not None and one._opening is None]
     mine, theirs = (one.settled or one.algorithm if len(both) == 2 else one.algorithm for one in (learner, other))
     if type(mine) is type(theirs):

@@ -13,10 +13,12 @@ from ..engine.opening import opening_from
 from ..engine.runner import Runner
 from ..engine.state import COUNTS, ModelFileError, leaves
 from ..engine.waiting import MOST, waiting_from
+from ..forms import agree
 from ..numerics.intervals import intervals_from
 from ..parameters import from_json as spec_from_json
 from ..parameters import whole
 from ..tasks import Classification
+from .header import check_header
 from .watching import choice_from
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def to_parts(learner: "Learner") -> tuple[dict[str, Any], dict[str, np.ndarray]]
         "columns": None if learner.columns is None else learner.columns.to_json(),
         "waiting": learner.waiting.to_json(),
         "opening": learner._opening is not None,
+        "heads": learner._heads if learner.columns is None else [],
     }
     parts = {
         "model": {} if learner._runner is None else leaves(learner._runner.state),
@@ -62,7 +65,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
             f"It holds a learner for each of {n} targets, where one is asked for: kernelstream.load reads it; or save "
             "a model of each target."
         )
-    _require_known(header)
+    check_header(header)
     drift, on_drift = choice_from(header)
     learner = cls(
         spec_from_json(header["algorithm"]),
@@ -78,7 +81,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
         drift=drift,
         on_drift=on_drift,
     )
-    learner.grow_features = header["grow_features"]
+    learner.grow_features, learner._heads = header["grow_features"], header.get("heads") or []
     strange = [name for name in arrays if name.partition(".")[0] not in PARTS]
     if strange:
         raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")
@@ -96,19 +99,6 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
     return learner
 
 
-def _require_known(header: dict[str, Any]) -> None:
-    """ValueError for a value that nobody writes, of those that nothing else looks at."""
-    whole(0, seed=header["seed"])
-    if header["seed"] >= 2**63:
-        raise ValueError(f"seed={header['seed']} must be less than 2^63.")
-    for name in ("grow_features", "grow_classes"):
-        if not isinstance(header[name], bool):
-            raise ValueError(f"{name}={header[name]!r} must be true or false.")
-    for name, kind in (("encoding", dict), ("judged", dict), ("feature_names", list)):
-        if not isinstance(header.get(name), kind | None):
-            raise ValueError(f"{name}={header[name]!r} is nothing that a model is saved with.")
-
-
 def _take_model(learner: "Learner", header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """What was learned, with the first rows while they are kept."""
     settled = spec_from_json(header["settled"])
@@ -118,15 +108,14 @@ def _take_model(learner: "Learner", header: dict[str, Any], arrays: dict[str, np
     if type(settled) is not type(learner.algorithm) or settled.depends_on_data or n_seen > COUNTS[1]:
         raise ValueError("its header contradicts itself")
     found = settled.get_params()
-    for name, size in _sizes(learner.algorithm).items():
-        if found.get(name) != size:
-            raise ValueError(f"its {name} is {size}, but {found.get(name)} where it is settled")
+    for name, value in _stated(learner.algorithm).items():
+        agree(f"settled.{name}", found.get(name), value, "algorithm")
     shape = Shape(width, learner.task.n_outputs, learner.seed, np.dtype(learner.dtype))
     state = settled.restore(files.part(arrays, "model"), shape)
     learner._runner = Runner(settled, learner.task.name, state, shape, learner.sharing, n_seen)
     learner._opening = opening_from(files.part(arrays, "opening"), width) if header["opening"] else None
-    if learner._opening is not None and learner._opening.n_rows != n_seen:
-        raise ValueError(f"its first {n_seen} rows are {learner._opening.n_rows}")
+    if learner._opening is not None:
+        agree("n_seen", n_seen, learner._opening.n_rows, "what it keeps of its first rows")
 
 
 def require_finite(learner: "Learner", arrays: dict[str, np.ndarray], path: Any) -> None:
@@ -139,7 +128,7 @@ def require_finite(learner: "Learner", arrays: dict[str, np.ndarray], path: Any)
             )
 
 
-def _sizes(spec: Algorithm) -> dict[str, int]:
-    """Whole numbers that a spec states: rows settle none of them, but t_0, which becomes even."""
+def _stated(spec: Algorithm) -> dict[str, Any]:
+    """Numbers that a spec states, those of its kernel too: rows settle none of them, but t_0, which becomes even."""
     stated = spec.get_params().items()
-    return {name: value for name, value in stated if type(value) is int and not name.endswith("start")}
+    return {name: value for name, value in stated if type(value) in (int, float) and not name.endswith("start")}

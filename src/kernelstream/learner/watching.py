@@ -12,17 +12,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import forms
 from ..engine.opening import opening_from
-from ..parameters import whole
 from ..tasks import Task
 from .detectors import ERROR, watch_from
-from .drift import FORGET, ON_DRIFT, WARN, Drift, Watching, errors_of, plan_of
+from .drift import EVERY, FORGET, STATE, WARN, Watching, errors_of, plan_of
 from .room import outputs_of
 
 if TYPE_CHECKING:
     from .learner import Learner
 
 MOST_FOUND = 1000  # that a learner remembers, the newest
+
+
+# What `Watched.to_json` writes.
+_WRITTEN = forms.record(
+    watches=forms.every(forms.record(detector=forms.text, on=forms.label, parameters=forms.by_name)),
+    on_drift=forms.text,
+    rows=forms.whole(),
+    given_up=forms.whole(),
+    times=forms.whole(),
+    **STATE,
+)
 
 
 class Watched(Watching):
@@ -32,6 +43,7 @@ class Watched(Watching):
     whether the next row brings a class, which no model could have said. times: that the model began anew.
     """
 
+    entry = "drift"
     rows, given_up, times, brings_class = 0, 0, 0, False
 
     def fresh(self, task: Task, seed: int) -> "Watched":
@@ -64,6 +76,9 @@ class Watched(Watching):
         self.see_errors(errors, range(before + 1, self.rows + 1))
         del self.found[:-MOST_FOUND]
 
+    def changed_until(self, rows: int) -> int:
+        return rows // EVERY * EVERY
+
     # Files.
 
     def choice(self) -> tuple[Any, str]:
@@ -91,24 +106,12 @@ class Watched(Watching):
         """Go on as `to_json` and `arrays` say; detectors of another River begin anew. ValueError for what cannot be."""
         if written["river"] != version("river"):
             written = written | {"river": version("river"), "each": [one.state() for one in self._each]}
-        self.restore(written)
         self.rows, self.given_up, self.times = (written[name] for name in ("rows", "given_up", "times"))
-        whole(0, rows=self.rows, given_up=self.given_up, times=self.times)
-        if self._waiting or self.given_up > self.rows or not isinstance(self.due, bool):
-            raise ValueError("it looks out for drift as no learner does")
-        for one in self.found:
-            _require_finding(one, self.rows)
+        forms.whole(0, self.rows)(self.given_up, "drift.given_up")
+        self.restore({name: written[name] for name in STATE}, self.rows, 0)
         if arrays:
             for X, targets, weights in opening_from(arrays, width, self.kept.most).parts():
                 self.kept.add(X, task.decode(outputs_of(task, targets)), weights)
-
-
-def _require_finding(found: Drift, rows: int) -> None:
-    words = found.detector, found.on, found.did
-    numbers = found.row, found.before, found.after
-    sound = all(isinstance(word, str) for word in words) and all(type(n) in (int, float) for n in numbers)
-    if not (sound and found.did in ON_DRIFT and 0 < found.row <= rows and np.isfinite(numbers).all()):
-        raise ValueError(f"it found {found!r:.80}, which no detector can have")
 
 
 def watched(task: Task, seed: int, drift: Any, on_drift: str) -> Watched | None:
@@ -128,6 +131,7 @@ def choice_from(header: dict[str, Any]) -> tuple[list[Any] | None, str]:
     written = header.get("drift")
     if written is None:
         return None, WARN
+    _WRITTEN(written, "drift")
     return [watch_from(one) for one in written["watches"]], written["on_drift"]
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..forms import every, label, nothing_or
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Multiclass
 
 CLASSIFICATION = (BINARY, MULTICLASS)
@@ -80,6 +81,7 @@ class Metric:
         """Go on from a `state`, bit for bit."""
         if state["name"] != self.name:
             raise ValueError(f"a state of {state['name']} is not one of {self.name}; restore it with its own metric.")
+        nothing_or(every(label))(state["classes"], "classes")
         self.classes = None if state["classes"] is None else np.array(state["classes"])
         (self.n,), self.total = counted([state["n"]]).tolist(), float.fromhex(state["total"])
         return self

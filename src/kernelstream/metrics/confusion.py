@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..forms import every, label, nothing_or
 from .base import CLASSIFICATION, Metric, check_kinds, counted
 
 
@@ -59,7 +60,10 @@ class _Confusion(Metric):
         return super().state() | {"labels": labels, "counts": self._counts.tolist()}
 
     def restore(self, state: dict[str, Any]) -> Self:
+        nothing_or(every(label))(state["labels"], "labels")
         self._labels = None if state["labels"] is None else np.array(state["labels"])
+        if self._labels is not None and not np.array_equal(np.unique(self._labels), self._labels):
+            raise ValueError(f"a state of {self.name} has labels that do not ascend")
         self._counts = counted(state["counts"], 3, 0 if self._labels is None else len(self._labels))
         return super().restore(state)
 

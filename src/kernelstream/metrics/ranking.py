@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..forms import every, whole
 from ..tasks import BINARY
 from .base import SCORES, Metric, counted, places_of_classes
 
@@ -117,6 +118,7 @@ class AUC(Metric):
 
     def restore(self, state: dict[str, Any]) -> Self:
         (self.window,) = (None,) if state["window"] is None else counted([state["window"]]).tolist()
+        every(whole(0, 1))(state["positive"], "positive")
         self._positive = np.array(state["positive"], bool)
         self._scores = np.array([float.fromhex(s) for s in state["scores"]])
         self._bins = np.array(state["bins"], np.int64)

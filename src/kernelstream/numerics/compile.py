@@ -58,6 +58,7 @@ SOURCES = (
     "engine/loop.py",
     "engine/single.py",
     "engine/state.py",
+    "forms.py",
     "kernels.py",
     "laws/_loops.py",
     "losses.py",

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..encoding.known import RENUMBERED
 from ..teaching import explained
 from ._libsvm_parser import FAULTS, HIGHEST_INDEX, OK, Buffers, parse
 from .base import (
@@ -31,7 +32,7 @@ from .base import (
     positive,
     to_number,
 )
-from .renumbering import RENUMBERED, Renumbering
+from .renumbering import Renumbering
 
 # The shortest pair is a separator and "1:1", so a text of n bytes holds at most n / 4 of them.
 _SHORTEST_PAIR = 4

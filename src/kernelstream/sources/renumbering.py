@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-RENUMBERED = "renumbered"
+from ..encoding.known import RENUMBERED
 
 
 class Renumbering:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ..engine.inputs import FITTED, NONE, ONLINE, SCALINGS, Scaling, named
+from ..forms import agree, by_name, record, text, truth, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION, Binary, Classification, Multiclass, Regression, Task, classification
 from ..tasks import from_json as task_from_json
 from .base import DerivedSource, LabelledBlock, Matrix, Source, one_of
@@ -39,6 +40,21 @@ _ANNOUNCE_ALL = "; announce all of them (--classes)."
 _DECIDED = (
     *("reason", "rows", "all_rows", "announced", "sparse", "width"),
     *("most_classes", "whole_numbers", "two_classes"),
+)
+
+
+_WRITTEN = record(
+    task=by_name,
+    reason=text,
+    rows=whole(1),
+    all_rows=truth,
+    announced=truth,
+    sparse=truth,
+    width=whole(),
+    most_classes=whole(1),
+    whole_numbers=truth,
+    two_classes=truth,
+    grow_classes=truth,
 )
 
 
@@ -95,9 +111,25 @@ class Survey:
         return {"task": self.task.to_json(), **decided, "grow_classes": self.grow_classes}
 
     @classmethod
-    def from_json(cls, written: dict[str, Any]) -> "Survey":
-        """What was decided, without the scaling, which a learner has."""
-        return cls(task_from_json(written["task"]), **{name: written[name] for name in _DECIDED})
+    def from_json(cls, written: Any, task: Task) -> "Survey":
+        """What was decided, without the scaling, which a learner has; ValueError for what cannot have been.
+
+        task: what is learned by now, which has the classes that came since
+        """
+        _WRITTEN(written, "survey")
+        began = task_from_json(written["task"])
+        found = cls(began, **{name: written[name] for name in _DECIDED})
+        if isinstance(began, Classification) and isinstance(task, Classification):
+            known = began.classes.tolist()
+            agree("survey.task.classes", known, task.classes.tolist()[: len(known)], "task.classes")
+            if len(known) == len(task.classes) or began.name == MULTICLASS:
+                agree("survey.task.name", began.name, task.name, "task.name")
+        else:
+            agree("survey.task.name", began.name, task.name, "task.name")
+        agree("survey.grow_classes", written["grow_classes"], found.grow_classes, "the rest of it")
+        most = _MANY if found.whole_numbers else _MOST_CLASSES
+        agree("survey.most_classes", found.most_classes, most, "survey.whole_numbers")
+        return found
 
 
 def survey(
