@@ -30,6 +30,7 @@ from kernelstream import (
 from kernelstream.cli import app
 from kernelstream.cli.hints import hints
 from kernelstream.cli.request import RunRequest
+from kernelstream.client.rows import Rows
 from kernelstream.report import words
 from kernelstream.sources import SourceError, open_source
 from kernelstream.sources.survey import Survey
@@ -596,6 +597,27 @@ def test_estimators_and_transformers_refuse_masked_rows():
         FourierFeatures().fit(masked)
     with pytest.raises(ValueError, match="masked"):
         FourierFeatures().fit(X).transform(masked)
+
+
+@pytest.mark.parametrize(
+    "made", [lambda X: X.astype(object), lambda X: X, lambda X: X.astype(bytes), np.ndarray.tolist]
+)
+def test_text_is_no_feature_though_it_is_digits_whatever_holds_it(made):
+    """scikit-learn converts it; here "7" is a word, in tables too, and who means the number says so."""
+    digits = X.round(3).astype(str)
+    learner = Learner(RBP(budget=3), Binary([0, 1]))
+    for take in (
+        lambda: learner.learn(made(digits), Y),
+        lambda: learner.learn_one(made(digits)[0], 0),
+        lambda: OnlineKernelClassifier("rbp").fit(made(digits), Y),
+        lambda: FourierFeatures().fit(made(digits)),
+        lambda: Rows(made(digits)),
+    ):
+        with pytest.raises(ValueError, match=r"must be numbers; got text, such as .*X\.astype\(float\)|is no number"):
+            take()
+    assert learner.n_seen == 0
+    learner.learn(np.asarray(made(digits)).astype(float), Y)
+    learner.learn(X.astype(object), Y)
 
 
 def test_an_estimator_refuses_text_targets_and_takes_what_is_not_masked():

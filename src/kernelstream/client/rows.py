@@ -231,6 +231,8 @@ def _as_matrix(X: Any) -> np.ndarray:
         raise ValueError(f"X is a sparse {type(X).__name__}; a service takes dense rows: X.toarray().")
     try:
         found = np.asarray(X)
+        if found.dtype.kind in "OUS" and any(isinstance(value, str | bytes) for value in found.flat):
+            raise ValueError("text")
         found = found if found.dtype.kind in "iuf" else found.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(

@@ -275,12 +275,19 @@ def require_unnamed(X: Any) -> None:
         )
 
 
+def _first_text(values: np.ndarray) -> str | bytes | None:
+    """The first value that is text, of an array of objects or of text."""
+    if values.dtype.kind not in "OUS":
+        return None
+    return next((value for value in values.flat if isinstance(value, str | bytes)), None)
+
+
 def as_reals(values: Any, what: str) -> np.ndarray:
     """A copy in float64 of what are real numbers, and neither text nor times that could be taken for them."""
     given = np.asarray(unmasked(values, what))
     if given.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {what} must be real numbers.")
-    words = given.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in given.flat)
+    words = _first_text(given) is not None
     if words or given.dtype.kind not in "biufO":
         raise ValueError(f"{what} must be numbers; got {'text' if words else given.dtype}. Convert them first.")
     try:
@@ -306,6 +313,12 @@ def as_matrix(X: Any) -> Any:
     if not isinstance(X, np.ndarray) and hasattr(X, "to_numpy"):
         X = X.to_numpy()
     X = np.asarray(unmasked(X, "features"))
+    text = _first_text(X)
+    if text is not None:
+        raise ValueError(
+            f"Features must be numbers; got text, such as {text!r:.40}. Digits become numbers with X.astype(float); "
+            "encode words or categories as numbers first."
+        )
     if X.dtype == object:
         try:
             X = X.astype(np.float64)
