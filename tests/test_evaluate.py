@@ -121,7 +121,9 @@ def without_seconds(trace):
     return record
 
 
-@pytest.mark.parametrize("algorithm", [name for name, spec in ALGORITHMS.items() if spec.depends_on_data])
+@pytest.mark.parametrize(
+    "algorithm", [name for name, spec in ALGORITHMS.items() if spec.depends_on_data(spec.tasks[0])]
+)
 def test_a_trace_does_not_depend_on_the_blocks_though_gamma_is_settled_from_data(algorithm):
     task = TASKS[ALGORITHMS[algorithm].tasks[0]]
     X, y = stream(task.name, LAST + 500)

@@ -2,17 +2,12 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from sklearn.datasets import load_diabetes
 
 from kernelstream import ALGORITHMS, Binary, Learner, Multiclass, Regression, make
 from kernelstream.algorithms import _risk
 from kernelstream.engine.state import ModelFileError, leaves
 from kernelstream.kernels import Gaussian
-from kernelstream.losses import as_loss
-from kernelstream.reference import losses as reference_losses
 from kernelstream.reference.kernels import matrix
-from kernelstream.sources.datasets import open_dataset
 
 RISK = ["pegasos", "bsgd-m", "bsgd-r", "bsgd-p", "npbsgd", "dualsgd", "avm"]
 X = np.random.default_rng(0).normal(size=(400, 3))
@@ -109,34 +104,6 @@ def test_a_real_run_of_more_than_2_to_the_24_rounds_does_not_fade():
 
 
 # Where they begin.
-
-
-def rows_of(data):
-    """scikit-learn's diabetes, the mirror's housing and abalone, in random order."""
-    if data == "diabetes":
-        rows, y = load_diabetes(return_X_y=True)
-    else:
-        blocks = list(open_dataset(data, {"housing": "raw", "abalone": "scaled"}[data]))
-        rows, y = sp.vstack([rows for rows, _ in blocks]).toarray(), np.concatenate([y for _, y in blocks])
-    order = np.random.default_rng(0).permutation(len(y))[:2000]
-    return rows[order], y[order]
-
-
-@pytest.mark.parametrize("name", RISK)
-@pytest.mark.parametrize("units", ["as they come", "standardised"])
-@pytest.mark.parametrize("data", ["diabetes", "housing", "abalone"])
-def test_the_defaults_learn_regression_with_every_loss_whatever_the_units(name, units, data, data_directory):
-    """Better than the mean of the targets so far, in the second half of the rows."""
-    rows, y = rows_of(data)
-    if units == "standardised":
-        rows, y = (rows - rows.mean(axis=0)) / rows.std(axis=0), (y - y.mean()) / y.std()
-    mean = np.concatenate([[0.0], np.cumsum(y)[:-1] / np.arange(1, len(y))])
-    half = len(y) // 2
-    for loss in ALGORITHMS[name].losses("regression"):
-        value = reference_losses.of(as_loss(loss), "regression")
-        shown = Learner(make(name, loss=loss), Regression()).learn(rows, y)[:, 0]
-        ours, theirs = (np.mean([value(y[t], f[t : t + 1])[0] for t in range(half, len(y))]) for f in (shown, mean))
-        assert ours < theirs, loss
 
 
 @pytest.mark.parametrize("name", RISK)

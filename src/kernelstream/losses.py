@@ -19,6 +19,9 @@ from .numerics.rows import MOST_DOUBLE, MOST_SINGLE
 from .parameters import Parameters, at_least, did_you_mean, one_of, positive, share
 from .tasks import BINARY, MULTICLASS, REGRESSION
 
+# The share of the way to a target that the first step of a regression takes.
+FIRST_STEP = 0.2
+
 _BINARY_MARGIN, _CLASS_MARGIN, _RESIDUAL, _SOFTMAX = range(4)
 
 
@@ -44,6 +47,10 @@ class Loss(Parameters):
         super().__init_subclass__(**options)
         if "formula" in cls.__dict__:
             cls._pointer = Pointer(cls.formula, "wdw", value=True)
+
+    def steepness(self, deviation: float) -> float:
+        """How large a slope is, for targets of this deviation."""
+        return 1.0
 
     @staticmethod
     def formula(constants: Any, m: float, slope: Any) -> float:
@@ -181,6 +188,9 @@ class Squared(_Residual):
         """How fast the slope grows with r."""
         return 1.0 if self.half else 2.0
 
+    def steepness(self, deviation: float) -> float:
+        return self.curvature * deviation
+
     def constants(self) -> tuple[float, ...]:
         return (self.curvature,)
 
@@ -208,6 +218,9 @@ class Quantile(_Residual):
 
     def check(self) -> None:
         share(level=self.level)
+
+    def steepness(self, deviation: float) -> float:
+        return max(self.level, 1.0 - self.level)
 
     def constants(self) -> tuple[float, ...]:
         return (float(self.level),)
@@ -251,6 +264,9 @@ class Huber(_Residual):
     def check(self) -> None:
         positive(delta=self.delta)
 
+    def steepness(self, deviation: float) -> float:
+        return min(deviation, self.delta)
+
     def constants(self) -> tuple[float, ...]:
         return (float(self.delta),)
 
@@ -293,6 +309,19 @@ def as_loss(loss: "str | Loss") -> Loss:
     if loss not in known:
         raise ValueError(f"loss={loss!r} is not known; {did_you_mean(loss, LOSSES)} one of {', '.join(LOSSES)}.")
     return known[loss]()
+
+
+def in_the_targets_unit(loss: Loss) -> bool:
+    """Whether steps along slopes that are bounded have to bring f to targets of any unit."""
+    return REGRESSION in loss.tasks and not isinstance(loss, Squared)
+
+
+def unit_of_steps(loss: Loss, deviation: float, regularization: float = 0.0) -> float:
+    """How long a step along a slope is that brings f as far as targets of this deviation are apart. Where slopes are
+    bounded it is at most 1 / lambda, beyond which (lambda / 2) ||f||^2 lets no f go.
+    """
+    unit = deviation / loss.steepness(deviation) if REGRESSION in loss.tasks else 1.0
+    return min(unit, 1.0 / regularization) if regularization > 0.0 and in_the_targets_unit(loss) else unit
 
 
 @inlined

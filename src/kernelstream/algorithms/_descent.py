@@ -1,12 +1,27 @@
-"""The gradient step that OGD, FOGD and NOGD share: loss, slope, step size, threshold."""
+"""The gradient step that OGD, FOGD and NOGD share: loss, slope, step size, threshold.
+
+Where slopes are bounded, a step is as long however far off the target is: in regression the default is then a fifth of
+the deviation of the first targets, over what slopes are at most (`unit_of_steps`).
+"""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..engine import Algorithm
-from ..losses import Loss, LossRecord, Squared, any_slope, as_loss, loss_names, slope, too_long
+from ..losses import (
+    FIRST_STEP,
+    Loss,
+    LossRecord,
+    any_slope,
+    as_loss,
+    in_the_targets_unit,
+    loss_names,
+    slope,
+    too_long,
+    unit_of_steps,
+)
 from ..numerics.compile import inlined
 from ..numerics.rows import Sample
 from ..parameters import at_least, positive
@@ -16,7 +31,7 @@ from ..tasks import BINARY, MULTICLASS, REGRESSION
 DEFAULT_LOSS = {BINARY: "hinge", MULTICLASS: "hinge", REGRESSION: "squared"}
 
 # Steps of a normalised kernel model: on a hinge the length matters little, on a square a long step follows the noise.
-DEFAULT_RATE = {BINARY: 0.5, MULTICLASS: 0.5, REGRESSION: 0.2}
+DEFAULT_RATE = {BINARY: 0.5, MULTICLASS: 0.5, REGRESSION: FIRST_STEP}
 
 
 class DescentRecord(NamedTuple):
@@ -31,8 +46,8 @@ class Descent(Algorithm):
     """Parameters of every gradient learner.
 
     loss: a name, a loss, or "auto" (hinge for classification, squared for regression).
-    learning_rate: a number, a schedule, or "auto" (0.5 for classification; 0.2 for regression, 0.1 where the loss is
-        r^2).
+    learning_rate: a number, a schedule, or "auto" (0.5 for classification; 0.2 for the squared loss, 0.1 where it is
+        r^2; 0.2 times the deviation of the targets for the others).
     regularization: lambda of (lambda/2) ||f||^2, which shrinks the model by 1 - learning_rate * lambda each round.
     threshold: no update while the loss is not above it; 0 updates whenever there is a slope. LSOKL's Alg. 5 and 6 have
         it on r^2: with loss=Squared(half=False) both it and learning_rate are as they print.
@@ -42,6 +57,8 @@ class Descent(Algorithm):
     learning_rate: float | str | Schedule = "auto"
     regularization: float = 0.0
     threshold: float = 0.0
+
+    default_rate: ClassVar[dict[str, float]] = DEFAULT_RATE
 
     def check(self) -> None:
         super().check()
@@ -58,15 +75,16 @@ class Descent(Algorithm):
                     "Lower one of them."
                 )
 
+    def depends_on_data(self, task: str) -> bool:
+        in_units = in_the_targets_unit(as_loss(self.named_loss(task)))
+        return super().depends_on_data(task) or (self.learning_rate == "auto" and in_units)
+
     def settle(self, task: str, sample: Sample) -> Self:
-        named = DEFAULT_LOSS[task] if self.loss == "auto" else self.loss
-        loss = as_loss(named)
-        rate = DEFAULT_RATE[task] / (loss.curvature if isinstance(loss, Squared) else 1.0)
-        return replace(
-            super().settle(task, sample),
-            loss=named,
-            learning_rate=rate if self.learning_rate == "auto" else self.learning_rate,
-        )
+        named = self.named_loss(task)
+        rate = self.learning_rate
+        if rate == "auto":
+            rate = self.default_rate[task] * unit_of_steps(as_loss(named), sample.deviation, self.regularization)
+        return replace(super().settle(task, sample), loss=named, learning_rate=rate)
 
     def losses(self, task: str) -> tuple[str, ...]:
         return loss_names(task, DEFAULT_LOSS[task])

@@ -66,8 +66,7 @@ class ManyKernels(Algorithm):
     def kernels(self) -> tuple[Kernel, ...]:
         return self.candidates or widths_of(self.kernel, self.n_kernels, self.ratio)
 
-    @property
-    def depends_on_data(self) -> bool:
+    def depends_on_data(self, task: str) -> bool:
         return any(kernel.depends_on_data for kernel in self.kernels)
 
     def settle(self, task: str, sample: Sample) -> Self:

@@ -5,17 +5,19 @@ Crammer, Dekel, Keshet, Shalev-Shwartz, Singer: Online Passive-Aggressive Algori
     tau = min(C, l / (||u||^2 k(x, x)))            (PA-I)
     tau = l / (||u||^2 k(x, x) + 1 / (2 C))        (PA-II)
 
-with the hinge (classification) or the epsilon-insensitive loss (regression) l and its direction u = -l'.
+with the hinge (classification) or the epsilon-insensitive loss (regression) l and its direction u = -l'. The paper
+tunes C, which is in units of the targets in PA-I: there the default follows the deviation of the first ones.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..losses import EpsilonInsensitive, Hinge, Loss, LossRecord, slope, too_long
+from ..losses import FIRST_STEP, EpsilonInsensitive, Hinge, Loss, LossRecord, slope, too_long
 from ..numerics import expansion
 from ..numerics.compile import inlined
+from ..numerics.rows import Sample
 from ..parameters import at_least, positive
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm
@@ -29,23 +31,39 @@ class AggressiveRecord(NamedTuple):
 
 @dataclass
 class PassiveAggressive(ExpansionAlgorithm):
-    """aggressiveness: C, the longest step (variant 1) or its softness (variant 2).
+    """aggressiveness: C, the longest step (variant 1) or its softness (variant 2). "auto" is 1, and in regression a
+        fifth of the deviation of the targets (variant 1), or what goes a fifth of the way to a target (variant 2).
     epsilon: a residual up to this is no error (regression).
     """
 
-    aggressiveness: float = 1.0
+    aggressiveness: float | str = "auto"
     epsilon: float = 0.1
 
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    rule: ClassVar[int] = 1  # PA-I or PA-II
     shorter_steps: ClassVar[str] = "lower aggressiveness"
 
     def check(self) -> None:
         super().check()
-        positive(aggressiveness=self.aggressiveness)
+        if self.aggressiveness != "auto":
+            positive(aggressiveness=self.aggressiveness)
         at_least(0.0, epsilon=self.epsilon)
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("epsilon-insensitive",) if task == REGRESSION else ("hinge",)
+
+    def depends_on_data(self, task: str) -> bool:
+        longest = self.rule == 1 and task == REGRESSION
+        return super().depends_on_data(task) or (self.aggressiveness == "auto" and longest)
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        if self.aggressiveness != "auto":
+            return settled
+        C = 1.0
+        if task == REGRESSION:
+            C = FIRST_STEP * sample.deviation if self.rule == 1 else 0.5 * FIRST_STEP / (1.0 - FIRST_STEP)
+        return replace(settled, aggressiveness=C)
 
     def aggressive(self, task: str, dtype: Any, variant: int) -> AggressiveRecord:
         loss: Loss = EpsilonInsensitive(self.epsilon) if task == REGRESSION else Hinge()

@@ -11,8 +11,8 @@ For the squared hinge t_0 = 1 / lambda (2 / lambda for many classes, whose steps
 longer than what takes f(x) to its target. In regression t_0 = 5 / (lambda u): a fifth of the way for the squared loss,
 u = 1 (1/2 where it is r^2: by default f is the same), and a fifth of u where slopes are bounded, u the standard
 deviation of the first targets (over delta, if that is more than 1, for the Huber loss, whose slopes are at most delta;
-over the larger slope of the quantile loss). There lambda is in units of 1 / u as well, as f is in those of u: 1e-3 / u
-by default.
+over the larger slope of the quantile loss: `unit_of_steps`). There lambda is in units of 1 / u as well, as f is in
+those of u: 1e-3 / u by default.
 
 In float32 a sum of b that has grown to 2^24 takes in no 1 any more, and f would fade as 1 / t. Whenever t has grown by
 2^22 (then by half of what tau is), all b and tau are halved, which is exact: steps become no shorter than 1 / (lambda
@@ -28,17 +28,17 @@ import numpy as np
 from ..engine.state import tally
 from ..kernels import KernelRecord
 from ..losses import (
-    Huber,
+    FIRST_STEP,
     Loss,
     LossRecord,
-    Quantile,
-    Squared,
     SquaredHinge,
     any_slope,
     as_loss,
+    in_the_targets_unit,
     loss_names,
     slope,
     too_long,
+    unit_of_steps,
 )
 from ..numerics import expansion
 from ..numerics.compile import inlined
@@ -55,9 +55,6 @@ LATEST = 1e12
 
 # lambda by default, for targets and margins of about 1.
 REGULARIZATION = 1e-3
-
-# The share of the way to a target that the first step of a regression takes.
-FIRST_STEP = 0.2
 
 
 class RiskRecord(NamedTuple):
@@ -100,19 +97,14 @@ class RegularisedRisk(ExpansionAlgorithm):
     def losses(self, task: str) -> tuple[str, ...]:
         return loss_names(task, "squared" if task == REGRESSION else "hinge")
 
-    @property
-    def depends_on_data(self) -> bool:
+    def depends_on_data(self, task: str) -> bool:
         left = "auto" in (self.regularization, self.start)
-        in_units = self.loss != "auto" and in_the_targets_unit(as_loss(self.loss))
-        return super().depends_on_data or (left and in_units)
+        return super().depends_on_data(task) or (left and in_the_targets_unit(as_loss(self.named_loss(task))))
 
     def settle(self, task: str, sample: Sample) -> Self:
-        named = self.losses(task)[0] if self.loss == "auto" else self.loss
+        named = self.named_loss(task)
         loss = as_loss(named)
-        unit = sample.deviation if in_the_targets_unit(loss) else 1.0
-        unit = max(1.0, unit / loss.delta) if isinstance(loss, Huber) else unit
-        unit = unit / loss.curvature if isinstance(loss, Squared) else unit
-        unit = unit / max(loss.level, 1.0 - loss.level) if isinstance(loss, Quantile) else unit
+        unit = unit_of_steps(loss, sample.deviation)
         regularization = REGULARIZATION / unit if self.regularization == "auto" else float(self.regularization)
         start = self.start
         if start == "auto":
@@ -145,11 +137,6 @@ class RegularisedRisk(ExpansionAlgorithm):
         mine, theirs = (1.0 - weight) * unit / self.unit(state), weight * unit / self.unit(other)
         f = weighted_sum(mine, state.f, theirs, other.f)
         return state._replace(f=self.reduced(f), **rounds)
-
-
-def in_the_targets_unit(loss: Loss) -> bool:
-    """Whether steps of a length that is fixed, as slopes are bounded, have to bring f to targets of any unit."""
-    return REGRESSION in loss.tasks and not isinstance(loss, Squared)
 
 
 @inlined

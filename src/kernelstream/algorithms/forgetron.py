@@ -10,16 +10,16 @@ M counts the mistakes, Q the damage done so far.
 
 Remarks. With several outputs a term is a_r = delta u_r with u_r = e_y - e_s, so delta is its largest entry. In
 classification everything is measured in units of the learning rate, which then changes no prediction; in regression,
-which the paper does not treat, the formula is taken as it stands, as in LSOKL (with short steps there is next to no
-shrinking). A sample weight enters delta. The paper proves from Psi + Q <= (15/32) M that mistakes stay bounded for B
->= 83.
+which the paper does not treat, in units of the targets' deviation, or for a learning rate that is given as the formula
+stands, as in LSOKL (with short steps there is next to no shrinking). A sample weight enters delta. The paper proves
+from Psi + Q <= (15/32) M that mistakes stay bounded for B >= 83.
 
 Symbols: B budget, Q damage, M mistakes.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion
+from ..numerics.rows import Sample
+from ..parameters import positive
 from ..tasks import REGRESSION
 from ._expansion import expansion_record
 from ._mistakes import MistakeRecord, MistakesOnBudget, find_mistake
@@ -54,11 +56,28 @@ class ForgetronState(NamedTuple):
 
 @dataclass
 class Forgetron(MistakesOnBudget):
+    """unit: what delta and mu are measured in, in regression; "auto" is 1 for a learning_rate that is given, else the
+    deviation of the targets.
+    """
+
+    unit: float | str = "auto"
+
     name: ClassVar[str] = "forgetron"
     paper: ClassVar[str] = "Dekel, Shalev-Shwartz, Singer 2008"
 
+    def check(self) -> None:
+        super().check()
+        if self.unit != "auto":
+            positive(unit=self.unit)
+
+    def settle(self, task: str, sample: Sample) -> Self:
+        settled = super().settle(task, sample)
+        if self.unit != "auto":
+            return settled
+        return replace(settled, unit=sample.deviation if self.learning_rate == "auto" else 1.0)
+
     def lower(self, task: str, dtype: Any) -> ForgetronRecord:
-        unit = 1.0 if task == REGRESSION else float(self.learning_rate)
+        unit = float(self.unit if task == REGRESSION else self.learning_rate)
         return ForgetronRecord(self.kernel.lower(dtype), self.mistakes(task, dtype), unit)
 
     def init(self, shape: Shape) -> ForgetronState:

@@ -15,8 +15,9 @@ With a budget only the newest terms are kept (the paper's truncation); without o
 Remarks. The three rules are one: a loss (-m, |r|, -f) above a border (-rho, epsilon, -rho) adds a term and raises the
 border. The first rho of a margin is `margin`, that of novelty 0 (f and rho are then in units of eta, and eta lambda
 alone counts), the first epsilon `epsilon`. nu is the share of rows that become terms in the long run. A sample weight
-multiplies the term and the move of the border. LSOKL's regression tables: eta 0.03, nu 0.4. f is kept as multiplier
-sum_i b_i k(s_i, .), so that a round costs no pass over the coefficients.
+multiplies the term and the move of the border. In regression the default eta is in units of the deviation of the first
+targets, and lambda in those of its inverse, where slopes are bounded. LSOKL's regression tables: eta 0.03, nu 0.4. f is
+kept as multiplier sum_i b_i k(s_i, .), so that a round costs no pass over the coefficients.
 
 Symbols: eta learning_rate, lambda regularization, tau budget, b coef of f.
 """
@@ -29,7 +30,21 @@ import numpy as np
 from ..engine import Shape, evaluate, step
 from ..engine.state import Limits
 from ..kernels import KernelRecord
-from ..losses import BORDERED, Loss, LossRecord, Margin, Novelty, Tube, any_slope, as_loss, loss_names, slope, too_long
+from ..losses import (
+    BORDERED,
+    Loss,
+    LossRecord,
+    Margin,
+    Novelty,
+    Tube,
+    any_slope,
+    as_loss,
+    in_the_targets_unit,
+    loss_names,
+    slope,
+    too_long,
+    unit_of_steps,
+)
 from ..numerics import expansion
 from ..numerics.budgets import oldest_slot
 from ..numerics.expansion import Expansion
@@ -38,7 +53,8 @@ from ..parameters import at_least, positive, whole
 from ..tasks import BINARY, MULTICLASS, REGRESSION
 from ._expansion import ExpansionAlgorithm, ask_for_room
 
-DEFAULT_LOSS = {BINARY: "margin", MULTICLASS: "margin", REGRESSION: "tube"}
+# eta and lambda by default, for slopes that are as large as targets are apart.
+RATE, REGULARIZATION = 0.3, 1e-4
 
 # What is compared: the loss with nothing; with the border; with the border, which is in the scores already.
 NOTHING, BORDER, SHOWN = range(3)
@@ -70,8 +86,10 @@ class NORMAState(NamedTuple):
 class NORMA(ExpansionAlgorithm):
     """loss: a name, a loss, or one of the rules whose border tunes itself: "margin", "tube", "novelty" (of two classes,
         the second is what is usual). "auto" is the margin for classes and the tube for regression.
-    learning_rate: eta, the length of a step.
-    regularization: lambda, which shrinks the model by 1 - learning_rate * lambda each round.
+    learning_rate: eta, the length of a step; "auto" is 0.3 for classes and the squared loss, 0.3 times the deviation of
+        the targets for the others.
+    regularization: lambda, which shrinks the model by 1 - learning_rate * lambda each round; "auto" is 1e-4, over the
+        deviation of the targets where steps are in units of it.
     nu: the share of rows that become terms in the long run; it, margin and epsilon belong to the rules with a border.
     margin: the first rho, below which a margin asks for a step (classification).
     epsilon: the first width of the tube within which residuals are no errors (regression).
@@ -79,8 +97,8 @@ class NORMA(ExpansionAlgorithm):
     """
 
     loss: str | Loss = "auto"
-    learning_rate: float = 0.3
-    regularization: float = 1e-4
+    learning_rate: float | str = "auto"
+    regularization: float | str = "auto"
     nu: float = 0.4
     margin: float = 1.0
     epsilon: float = 0.1
@@ -96,13 +114,18 @@ class NORMA(ExpansionAlgorithm):
         super().check()
         if self.loss != "auto":
             as_loss(self.loss)
-        positive(learning_rate=self.learning_rate)
-        at_least(0.0, regularization=self.regularization, margin=self.margin, epsilon=self.epsilon, nu=self.nu)
+        at_least(0.0, margin=self.margin, epsilon=self.epsilon, nu=self.nu)
+        if self.learning_rate != "auto":
+            positive(learning_rate=self.learning_rate)
+        if self.regularization != "auto":
+            at_least(0.0, regularization=self.regularization)
         if self.nu > 1.0:
             raise ValueError(f"nu={self.nu!r} is a share of the rows: it must be between 0 and 1.")
-        if self.learning_rate * self.regularization > 1.0:
+        left = "auto" in (self.learning_rate, self.regularization)
+        shrinkage = 0.0 if left else float(self.learning_rate) * float(self.regularization)
+        if shrinkage > 1.0:
             raise ValueError(
-                f"learning_rate * regularization = {self.learning_rate * self.regularization:g} exceeds 1: "
+                f"learning_rate * regularization = {shrinkage:g} exceeds 1: "
                 "a round would turn the model's sign. Lower one of them."
             )
         if self.budget is not None:
@@ -120,9 +143,18 @@ class NORMA(ExpansionAlgorithm):
         own = [name for name, loss in BORDERED.items() if task in loss.tasks]
         return (*own, *loss_names(task, ""))
 
+    def depends_on_data(self, task: str) -> bool:
+        left = "auto" in (self.learning_rate, self.regularization)
+        return super().depends_on_data(task) or (left and in_the_targets_unit(as_loss(self.named_loss(task))))
+
     def settle(self, task: str, sample: Sample) -> Self:
-        settled = super().settle(task, sample)
-        return replace(settled, loss=DEFAULT_LOSS[task]) if self.loss == "auto" else settled
+        loss = self.named_loss(task)
+        rate, shrinkage = self.learning_rate, self.regularization
+        given = 0.0 if isinstance(shrinkage, str) else shrinkage
+        unit = unit_of_steps(as_loss(loss), sample.deviation, given)
+        rate = RATE * unit if isinstance(rate, str) else rate
+        shrinkage = min(REGULARIZATION / unit, 1.0 / rate) if isinstance(shrinkage, str) else shrinkage
+        return replace(super().settle(task, sample), loss=loss, learning_rate=rate, regularization=shrinkage)
 
     def lower(self, task: str, dtype: Any) -> NORMARecord:
         """Requires: a settled spec."""

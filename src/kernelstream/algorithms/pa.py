@@ -34,6 +34,10 @@ class PA(PassiveAggressive):
     bounded: ClassVar[bool] = False
 
     @property
+    def rule(self) -> int:  # type: ignore[override]
+        return self.variant
+
+    @property
     def name(self) -> str:  # type: ignore[override]
         return f"pa-{self.variant}"
 

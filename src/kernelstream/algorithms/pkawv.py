@@ -6,13 +6,15 @@ Jezequel, Gaillard, Rudi: Efficient Online Learning with Kernels for Adversarial
 
 That is f / (1 + z'Sz), f = W'z and S = (lambda + sum z z')^-1, on the embedding z of the points so far (`_embedding`).
 
-Remarks. This is not the paper's forecaster, which keeps all rows, and learns them anew in the new span whenever a
-point comes. Here rows before a point count by what they were in the span of their time, so that memory is bounded: S
-gets the row and column 1 / lambda of a direction of which nothing is known, and W a 0. While points still come it errs
-more for it: 0.25 on the first 800 rows of a Mackey-Glass series, the authors' program 0.21
-(`kernelstream reproduce programs/table-4`). With fixed features the forecaster is
-Ridge(solve="exact", forward=True): for those that the paper takes from Taylor's expansion of the Gaussian kernel, which
-are too many beyond a few features, take that. Classes are least squares of -1 and 1.
+Remarks. This is not the paper's forecaster, which keeps all rows, and learns them anew in the new span whenever a point
+comes. Here rows before a point count by what they were in the span of their time, so that memory is bounded: S gets the
+row and column 1 / lambda of a direction of which nothing is known, and W a 0. While points still come it errs more for
+it: 0.25 on the first 800 rows of a Mackey-Glass series, the authors' program 0.21 (`kernelstream reproduce
+programs/table-4`). With fixed features the forecaster is Ridge(solve="exact", forward=True): for those that the paper
+takes from Taylor's expansion of the Gaussian kernel, which are too many beyond a few features, take that. Classes are
+least squares of -1 and 1. The forecaster shrinks what it says of rows that it does not know, towards 0: where targets
+are far from 0 it asks for scaling="online" (diabetes as it comes, 442 rows: 1.16 times the squared error of the mean;
+.61 standardised).
 
 Symbols: lambda regularization, beta sampling.
 """

@@ -16,11 +16,12 @@ addition. Within a batch, scores are those of f before it. Rows without a slope 
 first, at no cost. A batch without any slope shrinks f and, as Alg. 2 prints, prunes (not where its last row has weight
 0); idle="keep" keeps the points. t counts batches. K scales eta_t^2 too; (29) has K = 1. epsilon is in units of f: by
 default K is 0.3 times the size of a slope, which is 1 for classes and bounded slopes and the deviation of the first
-targets for the squared loss (Huber's is at most delta). With (33), lambda ||f||^2, the paper's lambda is half of ours.
-A row whose squared residual is rounding (`_dictionary`; more where its coordinates are large) is added through its
-coordinates and epsilon does not see it: in float32, an epsilon below 0.005 eta asks for float64. An epsilon above eta
-||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing is ever learned. After a merge, the next step prunes.
-polk is on no front of docs/choosing.md: with its defaults it errs as OGD does, and pruning takes time.
+targets for the squared loss (Huber's is at most delta), and over sqrt(u) where eta is by default in units of u. With
+(33), lambda ||f||^2, the paper's lambda is half of ours. A row whose squared residual is rounding (`_dictionary`; more
+where its coordinates are large) is added through its coordinates and epsilon does not see it: in float32, an epsilon
+below 0.005 eta asks for float64. An epsilon above eta ||l'|| sqrt(k(x, x)) removes all that a first step adds: nothing
+is ever learned. After a merge, the next step prunes. polk is on no front of docs/choosing.md: with its defaults it errs
+as OGD does, and pruning takes time.
 
 Symbols: eta learning_rate, lambda regularization, K parsimony, B batch_size, M size.
 """
@@ -34,7 +35,7 @@ import numpy as np
 from ..engine import Shape, step
 from ..engine.state import Limits, copied, prefixed, tally
 from ..kernels import KernelRecord
-from ..losses import Huber, Squared, as_loss, slope, too_long
+from ..losses import Huber, Squared, as_loss, slope, too_long, unit_of_steps
 from ..numerics import expansion, rng
 from ..numerics.budgets import add_along, random_slot
 from ..numerics.compile import compiled
@@ -83,7 +84,7 @@ class POLKState(NamedTuple):
 @dataclass
 class POLK(Descent, DictionaryAlgorithm):
     """parsimony: K, larger for fewer points; with 0 and batches of one row this is OGD. Lower it with long steps.
-        "auto" is 0.3, and 0.3 times the deviation of the targets for the squared loss.
+        "auto" is 0.3 (times the deviation of the targets for the squared loss), with steps of 0.2.
     batch_size: rows whose slopes are averaged into a step.
     pruning: "komp" removes the best point, "random" any.
     idle: "prune" or "keep" the points where no row of a batch has a slope.
@@ -115,19 +116,19 @@ class POLK(Descent, DictionaryAlgorithm):
         one_of(PRUNING, pruning=self.pruning)
         one_of(IDLE, idle=self.idle)
 
-    @property
-    def depends_on_data(self) -> bool:
-        in_units = self.loss == "auto" or isinstance(as_loss(self.loss), Squared | Huber)
-        return super().depends_on_data or (self.parsimony == "auto" and in_units)
+    def depends_on_data(self, task: str) -> bool:
+        in_units = isinstance(as_loss(self.named_loss(task)), Squared | Huber)
+        return super().depends_on_data(task) or (self.parsimony == "auto" and in_units)
 
     def settle(self, task: str, sample: Sample) -> Self:
         settled = super().settle(task, sample)
         if self.parsimony != "auto":
             return settled
         loss = as_loss(settled.loss)
-        size = sample.deviation * loss.curvature if isinstance(loss, Squared) else 1.0
-        size = min(sample.deviation, loss.delta) if isinstance(loss, Huber) else size
-        return replace(settled, parsimony=PARSIMONY * size)
+        unit = 1.0
+        if self.learning_rate == "auto":
+            unit = unit_of_steps(loss, sample.deviation, self.regularization)
+        return replace(settled, parsimony=PARSIMONY * loss.steepness(sample.deviation) / math.sqrt(unit))
 
     def lower(self, task: str, dtype: Any) -> POLKRecord:
         return POLKRecord(

@@ -86,6 +86,11 @@ class StackScratch(NamedTuple):
     factor: np.ndarray  # (M, M)
 
 
+def leaves_open(part: Algorithm) -> bool:
+    """Whether a part's kernel is the default, and rows settle it."""
+    return part.kernel == Gaussian() and any(map(part.depends_on_data, part.tasks))
+
+
 @dataclass
 class Stack(Algorithm):
     """parts: two learners or more, such as (Ridge(), FOGD(n_components=200)).
@@ -121,10 +126,7 @@ class Stack(Algorithm):
     @property
     def learners(self) -> tuple[Any, ...]:
         """The parts, with the kernel where they leave theirs open."""
-        return tuple(
-            replace(part, kernel=self.kernel) if part.depends_on_data and part.kernel == Gaussian() else part
-            for part in self.parts
-        )
+        return tuple(replace(part, kernel=self.kernel) if leaves_open(part) else part for part in self.parts)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -150,9 +152,8 @@ class Stack(Algorithm):
     def losses(self, task: str) -> tuple[str, ...]:
         return ("squared",) if task == REGRESSION else ("squared-hinge",)
 
-    @property
-    def depends_on_data(self) -> bool:
-        return any(part.depends_on_data for part in self.learners)
+    def depends_on_data(self, task: str) -> bool:
+        return any(part.depends_on_data(task) for part in self.learners)
 
     def settle(self, task: str, sample: Sample) -> Self:
         parts = tuple(part.settle(task, sample) for part in self.learners)

@@ -18,7 +18,6 @@ from ..evaluate.building import learner_for
 from ..evaluate.naive import naive
 from ..evaluate.processes import Processes
 from ..evaluate.run import prequential
-from ..evaluate.settings import spec_from
 from ..evaluate.trace import Trace
 from ..metrics import default_metrics
 from ..numerics.compile import INTERPRETED, SHELVES
@@ -33,12 +32,6 @@ LEARNERS = ("auto", "fogd", "nogd", "ogd", "perceptron", "rbp", "bpa-s", "bsgd-m
 DATA_SETS = ("digits", "breast-cancer", "diabetes")
 SEED = 0
 SCALE = "standard"
-# A step of these in a regression is at most so long, in the target's unit.
-SETTINGS = {
-    ("diabetes", "perceptron"): ("learning_rate=20",),
-    ("diabetes", "rbp"): ("learning_rate=20",),
-    ("diabetes", "bpa-s"): ("aggressiveness=20",),
-}
 _BLOCK_ROWS = 256
 
 
@@ -78,7 +71,7 @@ def run_demo(output: Path, console: Console) -> list[Trace]:
 def _compile(nothing: None, algorithm: str) -> None:
     """Have a learner compiled, by a part of its run."""
     file = open_source(DATA_SETS[0], block_rows=_BLOCK_ROWS)
-    learner = learner_for(survey(file, scale=SCALE), spec_from(algorithm, ()), seed=SEED)
+    learner = learner_for(survey(file, scale=SCALE), ALGORITHMS[algorithm], seed=SEED)
     prequential(learner, Shuffled(file, SEED, block_rows=_BLOCK_ROWS))
 
 
@@ -109,7 +102,7 @@ def _run_all(traces: list[Trace], wait_for: Callable[[str], None], live: Live | 
         found = survey(file, scale=SCALE)
         task = found.task.name
         for algorithm in (name for name in LEARNERS if task in ALGORITHMS[name].tasks):
-            spec = spec_from(algorithm, SETTINGS.get((name, algorithm), ()))
+            spec = ALGORITHMS[algorithm]
             traces.append(Trace(name, algorithm, task, SEED, default_metrics(task)[-1].name))
 
             def show(trace: Trace) -> None:

@@ -115,6 +115,11 @@ class Algorithm(Parameters):
         """Names of the losses that can be chosen for a task; the first is the default."""
         raise NotImplementedError
 
+    def named_loss(self, task: str) -> Any:
+        """The loss that the spec names, or the default."""
+        loss = getattr(self, "loss", "auto")
+        return self.losses(task)[0] if loss == "auto" else loss
+
     def __post_init__(self) -> None:
         self.kernel = as_kernel(self.kernel)
         super().__post_init__()
@@ -142,9 +147,8 @@ class Algorithm(Parameters):
         loss = getattr(self, "loss", "auto")
         return loss != "auto" and isinstance(as_loss(loss), Novelty)
 
-    @property
-    def depends_on_data(self) -> bool:
-        """Whether `settle` needs rows: then the first ones are kept until they are enough (`Opening`)."""
+    def depends_on_data(self, task: str) -> bool:
+        """Whether `settle` needs rows for a task: then the first ones are kept until they are enough (`Opening`)."""
         return self.kernel.depends_on_data
 
     def settle(self, task: str, sample: Sample) -> Self:

@@ -13,8 +13,8 @@ from scipy.sparse import issparse
 
 from ..algorithms import NORMA, Auto
 from ..algorithms._mistakes import MistakeDriven
-from ..algorithms._risk import REGULARIZATION
 from ..kernels import MANHATTAN
+from ..numerics.rows import Sample
 from ..tasks import REGRESSION, Task
 from .settings import flat, spec_from
 
@@ -74,8 +74,7 @@ def space(algorithm: str, settings: Iterable[str], X: Any, y: Any, task: Task, s
     rules["learning_rate.rate"] = rules["learning_rate"]
     if parameters.get("regularization"):
         # Pegasos and its kin divide by it.
-        default = parameters["regularization"]
-        default = REGULARIZATION / step if default == "auto" else default
+        default = float(flat(spec.settle(task.name, Sample(1.0, 1, unit)))["regularization"])
         rules["regularization"] = Range(1e-3 * default, 1e3 * default)
     idle = set() if regression else {"epsilon"}
     if isinstance(spec, Auto):

@@ -25,7 +25,7 @@ SMALL = {"budget": 20, "rank": 8, "n_components": 24, "coverage": 4.0, "size": "
 SMALL |= {"n_kernels": 3, "shortest": 8, "n_levels": 4, "n_neighbours": 4}
 
 # ... and those that rows would settle.
-FIXED = {"start": 2.0, "parsimony": 0.3, "reach": 2.0}
+FIXED = {"start": 2.0, "parsimony": 0.3, "reach": 2.0, "aggressiveness": 1.0, "largest": 10.0}
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def cases(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | No
             small = adjusted(spec, kernel=kernel, learning_rate=rate, regularization=shrinkage, **sizes)
         except ValueError:  # an algorithm refuses a kernel that lacks what it needs
             continue
-        found += [Case(fixed(small, loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
+        found += [Case(fixed(small, task, loss), task, loss) for task in spec.tasks for loss in spec.losses(task)]
     require(found, f"{spec.name} takes none of the kernels that it is tried with.")
     return found
 
@@ -90,10 +90,10 @@ def without(spec: Algorithm, name: str) -> bool:
     return getattr(spec, name, 0) is None and getattr(type(spec)(), name) is not None
 
 
-def fixed(spec: Algorithm, loss: str) -> Algorithm:
+def fixed(spec: Algorithm, task: str, loss: str) -> Algorithm:
     """The spec with a loss, and with nothing that rows settle."""
     chosen = adjusted(spec, loss=loss)
-    return adjusted(chosen, **FIXED) if chosen.depends_on_data else chosen
+    return adjusted(chosen, **FIXED) if chosen.depends_on_data(task) else chosen
 
 
 def selection(algorithm: Algorithm | type[Algorithm], kernels: Sequence[Kernel] | None = None) -> list[Case]:

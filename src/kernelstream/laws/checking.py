@@ -52,7 +52,7 @@ _REFERENCE = algorithms.equals_its_reference.__name__
 
 _APPLIES: dict[str, Callable[[Case], bool]] = {
     _REFERENCE: lambda case: reference_of(case.spec) is not None,
-    learners.settling_does_not_depend_on_the_cut.__name__: lambda case: case.settling().spec.depends_on_data,
+    learners.settling_does_not_depend_on_the_cut.__name__: lambda case: case.settling().spec.depends_on_data(case.task),
     algorithms.budget_is_never_exceeded.__name__: lambda case: getattr(case.spec, "budget", None) is not None,
     algorithms.memory_is_flat.__name__: lambda case: case.spec.bounded,
     algorithms.limit_is_reached.__name__: lambda case: any(algorithms.limits(case.spec)),

@@ -160,7 +160,7 @@ class Learner:
         self._runner: Runner | None = None
         self._heads: list[str] = []  # of the first table that was learned by position
         self._calibration: Calibration | Intervals | None = answers.calibration_for(self)
-        settles = self.algorithm.depends_on_data or self.inputs.features.settles
+        settles = self.algorithm.depends_on_data(self.task.name) or self.inputs.features.settles
         self._opening = Opening() if settles else None
 
     def restart(self) -> None:

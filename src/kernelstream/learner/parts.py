@@ -105,7 +105,7 @@ def _take_model(learner: "Learner", header: dict[str, Any], arrays: dict[str, np
     width, n_seen = header["width"], header["n_seen"]
     whole(1, width=width)
     whole(0, n_seen=n_seen)
-    if type(settled) is not type(learner.algorithm) or settled.depends_on_data or n_seen > COUNTS[1]:
+    if type(settled) is not type(learner.algorithm) or settled.depends_on_data(learner.task.name) or n_seen > COUNTS[1]:
         raise ValueError("its header contradicts itself")
     found = settled.get_params()
     for name, value in _stated(learner.algorithm).items():
