@@ -197,13 +197,17 @@ def symmetric_update(S, u, rate):
 
 
 @compiled
-def sized_covariances(S, z, u, sizes, products):
-    """For each row products with the first sizes[t] rows and columns, and an update of them by rank one."""
-    for t in range(sizes.shape[0]):
-        n = sizes[t]
-        for _ in range(products):
-            symmetric_product(S, z[:n], u[:n])
-        symmetric_update(S, z[:n], 1e-20)
+def triangle_products(S, sizes, z, u):
+    """For each n a product of the first n rows and columns with a vector."""
+    for n in sizes:
+        symmetric_product(S, z[:n], u[:n])
+
+
+@compiled
+def triangle_updates(S, sizes, u, rate):
+    """For each n an update of the first n rows and columns by rank one."""
+    for n in sizes:
+        symmetric_update(S, u[:n], rate)
 
 
 @compiled

@@ -89,7 +89,7 @@ LINEAR = Piece("a row: a dot for each output", plain_rounds)
 CONFIDENCE = Piece("a move: a product with the covariance, a rank-one update of it", covariances)
 EMBEDDED = Piece("a row: one forward solve", solves("forward", sizes_of_rows))
 DRAWN = Piece("a row while points are drawn: another forward solve", solves("forward", sizes_drawn))
-KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances(1))
+KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances)
 SUMS = (
     LIFTED,
     Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
@@ -242,9 +242,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     ),
     "opauc": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
-        Piece(
-            "a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes
-        ),
+        Piece("a row: a product with one covariance, an outer product added to the other", covariances_of_classes),
     ),
     "koil": (
         ROW,
