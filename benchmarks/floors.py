@@ -26,6 +26,7 @@ from .pieces import (
     every_row,
     fourier,
     fourier_of_leavers,
+    gram_points,
     level_rounds,
     lifted_rows,
     margin_errors,
@@ -35,6 +36,7 @@ from .pieces import (
     neighbours,
     nystrom,
     other_kernels,
+    pair_steps,
     passes,
     plain_rounds,
     quotients,
@@ -80,6 +82,8 @@ PROJECTIONS = Piece(
     "a row: its dots with the last rows' kernel values, theirs with the coefficients; axpys of all of them",
     affine_projections,
 )
+
+STORED = Piece("a point that comes: its row and its column of the Gram matrix", gram_points)
 
 LIFTED = Piece("a row: projections (BLAS), sin and cos", lifted_rows)
 BLOCKS = Piece(
@@ -237,8 +241,11 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "density": (Piece("a row: projections (BLAS), sin and cos, a dot and an axpy", fourier),),
     "lasvm": (
         ROW,
-        Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),
-        ONE_PASS,
+        Piece(
+            "a step on a pair: two rows of the Gram matrix taken off the gradients, the pair that violates most then",
+            pair_steps,
+        ),
+        STORED,
     ),
     "opauc": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
@@ -248,6 +255,7 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
         ROW,
         Piece("a move: an axpy on f at the points for every coefficient that changes", ascents),
         ONE_PASS,
+        STORED,
     ),
 }
 

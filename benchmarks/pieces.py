@@ -259,6 +259,24 @@ def ascents(case: Case) -> Bare:
     return lambda: bare.ascents(K, scores, sizes, times)
 
 
+def pair_steps(case: Case) -> Bare:
+    """A step for each two dual variables that changed."""
+    course = case.course
+    K, gradients = _gram_and_scores(course.sizes, case.dtype)
+    free, keys = (aligned(np.zeros((2, len(gradients)))) for _ in range(2))
+    gradients[:] = np.random.default_rng(0).normal(size=len(gradients))
+    times = (course.changed + 1) // 2
+    return lambda: bare.pair_steps(K, gradients, free, keys, course.sizes, times)
+
+
+def gram_points(case: Case) -> Bare:
+    """Where a point came, in another's place or as one more."""
+    sizes, slots = case.course.sizes, case.course.slots
+    came = (slots < sizes) | (np.diff(sizes, append=sizes[-1]) > 0)
+    K, values = _gram_and_scores(sizes + 1, case.dtype)
+    return lambda: bare.gram_points(K, values, sizes[came], slots[came])
+
+
 def merged_scores(case: Case) -> Bare:
     sizes = sizes_full(case)
     K, scores = _gram_and_scores(sizes, case.dtype)
