@@ -187,7 +187,8 @@ def extremes(state, but, scratch):
         up[s], down[s] = high, low
         highest, lowest = high if high > highest else highest, low if low > lowest else lowest
     for s in range(n):  # without a branch: how far the first one is from the end
-        above, below = np.int64(n - s) if up[s] == highest else 0, np.int64(n - s) if down[s] == lowest else 0
+        left, none = np.int64(n - s), np.int64(0)
+        above, below = left if up[s] == highest else none, left if down[s] == lowest else none
         i, j = above if above > i else i, below if below > j else j
     return n - i if highest > NONE else -1, n - j if lowest > NONE else -1
 
