@@ -1,7 +1,8 @@
 """The arithmetic of the floors, bare: compiled loops over arrays that are ready, and products by BLAS.
 
-Nothing here validates, decides or keeps a model. exp, sin and cos, and the triangular solves are the library's, because
-they are faster than NumPy's and OpenBLAS's (`pieces` measures that); all other loops are written anew.
+Nothing here validates, decides or keeps a model. exp, sin and cos, the triangular solves and the place of a largest
+value are the library's, because they are faster than NumPy's and OpenBLAS's (`pieces` measures that); all other loops
+are written anew.
 """
 
 import math
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kernelstream.numerics.budgets import first_largest
 from kernelstream.numerics.compile import call_for_effect, compiled, reduction
 from kernelstream.numerics.elementary import exp
 from kernelstream.numerics.gram import backward, forward
@@ -197,13 +199,17 @@ def symmetric_update(S, u, rate):
 
 
 @compiled
-def sized_covariances(S, z, u, sizes, products):
-    """For each row products with the first sizes[t] rows and columns, and an update of them by rank one."""
-    for t in range(sizes.shape[0]):
-        n = sizes[t]
-        for _ in range(products):
-            symmetric_product(S, z[:n], u[:n])
-        symmetric_update(S, z[:n], 1e-20)
+def triangle_products(S, sizes, z, u):
+    """For each n a product of the first n rows and columns with a vector."""
+    for n in sizes:
+        symmetric_product(S, z[:n], u[:n])
+
+
+@compiled
+def triangle_updates(S, sizes, u, rate):
+    """For each n an update of the first n rows and columns by rank one."""
+    for n in sizes:
+        symmetric_update(S, u[:n], rate)
 
 
 @compiled
@@ -310,6 +316,36 @@ def ascents(K, scores, sizes, times):
             change = min(max(small * s[i], -small), small)
             for j in range(n):
                 s[j] += change * row[j]
+
+
+@compiled
+def pair_steps(K, gradients, free, keys, sizes, times):
+    """times[t] steps on pairs: two rows of K taken off the first sizes[t] gradients, and then the largest and the
+    smallest of those that are free, which are the next pair. free: (2, capacity) of 0, or -inf where one is not.
+    """
+    i = j = 0
+    for t in range(sizes.shape[0]):
+        n = sizes[t]
+        g, up, down = gradients[:n], keys[0, :n], keys[1, :n]
+        rising, falling = free[0, :n], free[1, :n]
+        for _ in range(times[t]):
+            first, second = K[i, :n], K[j, :n]
+            for s in range(n):
+                g[s] -= 1e-20 * (np.float64(first[s]) - np.float64(second[s]))
+                up[s], down[s] = rising[s] + g[s], falling[s] - g[s]
+            i, j = first_largest(up, n), first_largest(down, n)
+    return i + j
+
+
+@compiled
+def gram_points(K, values, sizes, slots):
+    """For each row the kernel values of a new point, written into its row and its column of the Gram matrix."""
+    for t in range(sizes.shape[0]):
+        r, n = slots[t], sizes[t]
+        row = K[r]
+        for i in range(n):
+            row[i] = values[i]
+            K[i, r] = values[i]
 
 
 @compiled

@@ -26,6 +26,7 @@ from .pieces import (
     every_row,
     fourier,
     fourier_of_leavers,
+    gram_points,
     level_rounds,
     lifted_rows,
     margin_errors,
@@ -35,6 +36,7 @@ from .pieces import (
     neighbours,
     nystrom,
     other_kernels,
+    pair_steps,
     passes,
     plain_rounds,
     quotients,
@@ -81,6 +83,8 @@ PROJECTIONS = Piece(
     affine_projections,
 )
 
+STORED = Piece("a point that comes: its row and its column of the Gram matrix", gram_points)
+
 LIFTED = Piece("a row: projections (BLAS), sin and cos", lifted_rows)
 BLOCKS = Piece(
     "a row: a dot for each output; a move: an axpy (or two) on the features of each kernel that moved", block_rounds
@@ -89,7 +93,7 @@ LINEAR = Piece("a row: a dot for each output", plain_rounds)
 CONFIDENCE = Piece("a move: a product with the covariance, a rank-one update of it", covariances)
 EMBEDDED = Piece("a row: one forward solve", solves("forward", sizes_of_rows))
 DRAWN = Piece("a row while points are drawn: another forward solve", solves("forward", sizes_drawn))
-KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances(1))
+KNOWN = Piece("a row: a product with the covariance, a rank-one update of it", sized_covariances)
 SUMS = (
     LIFTED,
     Piece("rows: their outer products (BLAS), the systems' solutions (LAPACK)", second_order),
@@ -237,19 +241,21 @@ FLOORS: dict[str, tuple[Piece, ...]] = {
     "density": (Piece("a row: projections (BLAS), sin and cos, a dot and an axpy", fourier),),
     "lasvm": (
         ROW,
-        Piece("a move: an axpy on the gradients for every dual variable that changes", ascents),
-        ONE_PASS,
+        Piece(
+            "a step on a pair: two rows of the Gram matrix taken off the gradients, the pair that violates most then",
+            pair_steps,
+        ),
+        STORED,
     ),
     "opauc": (
         Piece("a row: projections (BLAS), sin and cos, a dot for each output; a move: one axpy", fourier),
-        Piece(
-            "a row: a product with one covariance, an outer product added to the other (BLAS)", covariances_of_classes
-        ),
+        Piece("a row: a product with one covariance, an outer product added to the other", covariances_of_classes),
     ),
     "koil": (
         ROW,
         Piece("a move: an axpy on f at the points for every coefficient that changes", ascents),
         ONE_PASS,
+        STORED,
     ),
 }
 

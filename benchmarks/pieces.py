@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dger, dsymv, dsyr
 from scipy.stats import norm
 
 from kernelstream.numerics.blas import add_products
@@ -201,16 +200,30 @@ def downdates(case: Case) -> Bare:
     return lambda: bare.rank_one_updates(R, behind, x)
 
 
+def _symmetric(products: np.ndarray, updates: np.ndarray) -> Bare:
+    """Products with a symmetric matrix of these sizes, and outer products that are added to one: of a triangle of it,
+    half the work, or of whole rows, which need nothing but dots and axpys.
+    """
+    most = int(max(products.max(initial=1), updates.max(initial=1)))
+    M, v, out = aligned(np.eye(most)), aligned(np.ones(most)), aligned(np.zeros(most))
+
+    def by_triangles() -> None:
+        bare.triangle_products(M, products, v, out)
+        bare.triangle_updates(M, updates, v, 1e-20)
+
+    def by_rows() -> None:
+        bare.symmetric_products(M, products, v, out)
+        bare.rank_ones(M, updates, v, 1e-20)
+
+    return fastest(by_triangles, by_rows)
+
+
 def symmetric(times: int, rows: Callable[[Case], np.ndarray], *, outer: bool) -> Callable[[Case], Bare]:
-    """Products with a symmetric matrix, or outer products that are added to one."""
+    """So many products with a symmetric matrix for each of the rows, or outer products that are added to one."""
 
     def build(case: Case) -> Bare:
-        sizes = np.repeat(rows(case), times)
-        most = int(sizes.max(initial=1))
-        M, v, out = aligned(np.eye(most)), aligned(np.ones(most)), aligned(np.zeros(most))
-        if outer:
-            return lambda: bare.rank_ones(M, sizes, v, 1e-20)
-        return lambda: bare.symmetric_products(M, sizes, v, out)
+        sizes, none = np.repeat(rows(case), times), np.zeros(0, np.int64)
+        return _symmetric(none, sizes) if outer else _symmetric(sizes, none)
 
     return build
 
@@ -244,6 +257,24 @@ def ascents(case: Case) -> Bare:
     sizes, times = course.sizes[course.moved], course.changed[course.moved]
     K, scores = _gram_and_scores(sizes, case.dtype)
     return lambda: bare.ascents(K, scores, sizes, times)
+
+
+def pair_steps(case: Case) -> Bare:
+    """A step for each two dual variables that changed."""
+    course = case.course
+    K, gradients = _gram_and_scores(course.sizes, case.dtype)
+    free, keys = (aligned(np.zeros((2, len(gradients)))) for _ in range(2))
+    gradients[:] = np.random.default_rng(0).normal(size=len(gradients))
+    times = (course.changed + 1) // 2
+    return lambda: bare.pair_steps(K, gradients, free, keys, course.sizes, times)
+
+
+def gram_points(case: Case) -> Bare:
+    """Where a point came, in another's place or as one more."""
+    sizes, slots = case.course.sizes, case.course.slots
+    came = (slots < sizes) | (np.diff(sizes, append=sizes[-1]) > 0)
+    K, values = _gram_and_scores(sizes + 1, case.dtype)
+    return lambda: bare.gram_points(K, values, sizes[came], slots[came])
 
 
 def merged_scores(case: Case) -> Bare:
@@ -397,29 +428,10 @@ def plain_rounds(case: Case) -> Bare:
     return run
 
 
-def _covariances(length: int, products: int, updates: int) -> Bare:
-    """So many products with a symmetric matrix, and updates of it by rank one; loops, or BLAS."""
-    S, z, u = aligned(np.eye(length)), np.ones(length), np.zeros(length)
-
-    def by_loops() -> None:
-        for _ in range(products):
-            bare.symmetric_product(S, z, u)
-        for _ in range(updates):
-            bare.symmetric_update(S, z, 1e-20)
-
-    def by_blas() -> None:
-        for _ in range(products):
-            dsymv(1.0, S.T, z)
-        for _ in range(updates):
-            dsyr(-1e-20, z, a=S.T, overwrite_a=1)
-
-    return fastest(by_loops, by_blas)
-
-
 def covariances(case: Case) -> Bare:
     """Where the model moved: a product, and an update by rank one."""
-    moved = int(case.course.moved.sum())
-    return _covariances(case.finished.size, moved, moved)
+    sizes = np.full(int(case.course.moved.sum()), case.finished.size)
+    return _symmetric(sizes, sizes)
 
 
 def sizes_of_rows(case: Case) -> np.ndarray:
@@ -432,16 +444,9 @@ def sizes_drawn(case: Case) -> np.ndarray:
     return sizes[sizes < case.spec.budget]
 
 
-def sized_covariances(products: int) -> Callable[[Case], Bare]:
-    """So many products a row with the covariance of the points there are, and an update of it by rank one."""
-
-    def build(case: Case) -> Bare:
-        sizes = case.course.sizes
-        most = max(1, int(sizes.max(initial=1)))
-        S, z, u = aligned(np.eye(most)), np.ones(most), np.zeros(most)
-        return lambda: bare.sized_covariances(S, z, u, sizes, products)
-
-    return build
+def sized_covariances(case: Case) -> Bare:
+    """A product a row with the covariance of the points there are, and an update of it by rank one."""
+    return _symmetric(case.course.sizes, case.course.sizes)
 
 
 def uncertain_covariances(case: Case) -> Bare:
@@ -449,7 +454,8 @@ def uncertain_covariances(case: Case) -> Bare:
     spec, outputs = case.spec, 1.0 if case.n_outputs == 1 else 2.0
     most = float(norm.ppf(spec.confidence)) * np.sqrt(outputs * spec.variance)
     small = int((margins(case.ours()(), case.y) < most).sum())
-    return _covariances(case.finished.size, small, int(case.course.moved.sum()))
+    length, moved = case.finished.size, int(case.course.moved.sum())
+    return _symmetric(np.full(small, length), np.full(moved, length))
 
 
 def fourier_of_leavers(case: Case) -> Bare:
@@ -504,12 +510,5 @@ def nystrom(case: Case) -> Bare:
 
 def covariances_of_classes(case: Case) -> Bare:
     """For each row a product with the covariance of one class, and an outer product added to that of the other."""
-    n, rows = 2 * case.spec.n_components, len(case.y)
-    scatter, w, found = (aligned(np.zeros(shape)) for shape in ((n, n), n, n))
-
-    def run() -> None:
-        for _ in range(rows):
-            np.dot(scatter, w, out=found)
-            dger(1.0, w, w, a=scatter.T, overwrite_a=1)
-
-    return run
+    sizes = np.full(len(case.y), 2 * case.spec.n_components)
+    return _symmetric(sizes, sizes)

@@ -21,7 +21,7 @@ NEAR, NEAREST = 1.5, ("fogd", "rrf", "rbp", "avm", "bogd")
 WHY = {
     "tvm": "a dual variable is moved by what the one before left: its new value takes as long to find as its axpy, "
     "and nothing else can be done meanwhile",
-    "lasvm": "each step looks through all points for the two that violate most, with branches, which its floor has not",
+    "lasvm": "what is let go of, what makes room and the pair to begin with are a pass each beside those of the steps",
     "bpa-nn": "a move changes some five points' lists of neighbours, one by one",
     "bogd": "a move rescales the sizes of all coefficients and clips them, two passes where the floor has one",
     "bogd++": "a move finds all probabilities, in about nine passes",

@@ -130,6 +130,7 @@ SAMPLED = (
     "test_evaluate.py::test_prequential_equals_a_plain_loop_over_rows*",
     "test_forks.py::test_forks_become_one_that_counts_common_rows_once*",
     "test_four_rows.py::test_block_size_has_no_effect_on_images*",
+    "test_intervals.py::test_coverage_is_a_law_on_real_streams*",
     "test_laws.py::test_block_size_has_no_effect_with_what_a_learner_settles_itself*",
     "test_laws.py::test_the_budget_is_reached_in_the_cases_that_check_it*",
     "test_merge.py::test_the_merged_model_of_shards_is_no_worse_than_its_parts*",

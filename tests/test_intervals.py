@@ -2,8 +2,6 @@
 covered by every learner, and nothing depends on how a stream is cut.
 """
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,23 +15,20 @@ from kernelstream import (
     OnlineKernelClassifier,
     OnlineKernelRegressor,
     Regression,
+    laws,
     load,
     make,
 )
-from kernelstream.algorithms import PURPOSES
 from kernelstream.cli import app
 from kernelstream.kernels import Gaussian
 from kernelstream.losses import Quantile
-from kernelstream.metrics import Coverage, IntervalScore, IntervalWidth
+from kernelstream.metrics import IntervalScore, IntervalWidth
 from kernelstream.numerics.conformal import LEVELS, MOST, RECENT, STEP, no_residuals, take_residuals
 from kernelstream.numerics.intervals import Intervals
 from kernelstream.reference import conformal
-from kernelstream.sources import open_source
-from kernelstream.sources.datasets import open_dataset
 from kernelstream.tasks import REGRESSION
 
 REGRESSIONS = [name for name, spec in ALGORITHMS.items() if REGRESSION in spec.tasks and name != "stack"]
-KINDS = [[name for name in names if name in REGRESSIONS] for names in PURPOSES.values()]
 
 
 def foreseen(residuals):
@@ -102,41 +97,33 @@ def test_coverage_holds_through_a_jump_of_the_noise():
     assert 1.0 - learned.missed[2].sum() / len(e) == held.mean()
 
 
-STREAMS = ["abalone", "bike", "cpusmall", "parkinsons"]
-
-
-def small(name):
-    """The learner, few of whose points or features will do."""
-    spec, few = make(name), {"budget": 50, "n_components": 50, "rank": 20} if name != "auto" else {}
-    return make(name, **{key: value for key, value in few.items() if isinstance(getattr(spec, key, None), int)})
-
-
-def require_covered(name, source, blocks):
-    """So many blocks of 500 rows, raw but for an online scaling, at 0.8, 0.9 and 0.95."""
-    learner = Learner(small(name), Regression(), scaling="none" if name == "auto" else "online")
-    metrics = [Coverage(level=level) for level in (0.8, 0.9, 0.95)]
-    for X, y in itertools.islice(source, blocks):
-        shown = learner.learn(X, y)[:, 0]
-        for metric in metrics:
-            metric.update(y, shown)
-    for metric in metrics:
-        spare = 0.35 * (1.0 - metric.level)  # while a model gets better, more are held
-        assert metric.level - 0.01 <= metric.value <= metric.level + spare, (source.name, metric)
-        assert learner.coverage(metric.level) == pytest.approx(metric.value, abs=1e-12)  # the same intervals
-
-
-@pytest.mark.parametrize("name", REGRESSIONS)
-def test_every_learner_covers_real_streams(name):
-    """Coverage is a law."""
-    for stream in STREAMS if name in ("fogd", "auto") else STREAMS[:1]:
-        require_covered(name, open_source(stream, block_rows=500), 8)
-
-
-@pytest.mark.parametrize("name", [*(names[0] for names in KINDS if names), "stack"])
-def test_a_learner_of_each_kind_covers_a_real_stream_that_drifts(name, data_directory, monkeypatch):
-    """How late flights land, in time: days of snow come among days of sun."""
+@pytest.mark.parametrize("stream", laws.STREAMS)
+@pytest.mark.parametrize("name", [*REGRESSIONS, "stack"])
+def test_coverage_is_a_law_on_real_streams(name, stream, data_directory, monkeypatch):
     monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
-    require_covered(name, open_dataset("airlines-nyc2013", "all", block_rows=500), 12)
+    laws.intervals_hold_what_they_say(make(name), stream)
+
+
+def test_the_law_catches_intervals_that_learn_no_more(data_directory, monkeypatch):
+    monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
+    learn = Intervals.learn
+
+    def early(self, scores, targets, weights, start):
+        if start < RECENT:
+            learn(self, scores, targets, weights, start)
+
+    monkeypatch.setattr(Intervals, "learn", early)
+    with pytest.raises(AssertionError, match=r"fogd on bike, level .*: .* of 4000 rows are held"):
+        laws.intervals_hold_what_they_say(make("fogd"), "bike")
+
+
+@pytest.mark.parametrize("way", ["too few", "too many"])
+def test_the_law_catches_intervals_that_hold(way, data_directory, monkeypatch):
+    monkeypatch.setenv("KERNELSTREAM_DATA", str(data_directory))
+    around, factor = Intervals.around, 0.8 if way == "too few" else 1.5
+    monkeypatch.setattr(Intervals, "around", lambda self, f, level: f + factor * (around(self, f, level) - f))
+    with pytest.raises(AssertionError, match="of 4000 rows are held"):
+        laws.intervals_hold_what_they_say(make("fogd"), "airlines-nyc2013")
 
 
 def regression(n=400, seed=0):

@@ -60,6 +60,7 @@ SPECS = {
     "raker, fixed rate": Raker(hedge=0.5),
     "adaraker, from zero": AdaRaker(begin="zero"),
     "omkc, deterministic": OMKC(update="deterministic"),
+    "omkc, three metrics": OMKC(candidates=(Gaussian(0.3), Laplacian(0.2), Polynomial(degree=2, gamma=0.2))),
     "ufo-mkl, sparse": UFOMKL(sparsity=0.05),
     "arow, diagonal": AROW(covariance="diagonal"),
     "scw, second": SCW(variant=2),
@@ -257,6 +258,16 @@ def test_regularization_shrinks_the_function_every_round():
     before = learner.scores(X)
     learner.learn(X[:3], y[:3], 0.0)
     np.testing.assert_allclose(learner.scores(X), before * 0.95**3, rtol=1e-12)
+
+
+def test_the_sixteen_kernels_of_omkcs_paper_are_learned_side_by_side():
+    powers = [Polynomial(degree=degree, gamma=1.0, offset=0.0) for degree in (1, 2, 3)]
+    widths = [Gaussian(sigma=2.0**power) for power in range(-6, 7)]
+    for update in ("deterministic", "stochastic"):
+        spec = OMKC(candidates=(*powers, *widths), update=update, budget=None)
+        laws.check_law("equals_its_reference", [Case(spec, BINARY, "perceptron")])
+    with pytest.raises(ValueError, match=r"function of several metrics.*Give its parts as candidates"):
+        OMKC(candidates=(Gaussian(1.0) + Polynomial(gamma=1.0),))
 
 
 # Merging that is exact for a reason of the algorithm's own.

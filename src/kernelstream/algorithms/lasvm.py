@@ -39,6 +39,7 @@ from ..engine.state import ModelFileError, tally
 from ..kernels import KernelRecord
 from ..losses import Hinge, LossRecord, slope, too_long
 from ..numerics import expansion
+from ..numerics.budgets import first_from, in_order, largest
 from ..numerics.compile import inlined
 from ..numerics.expansion import Expansion, KernelRow, dot
 from ..numerics.gram import gram_matrix
@@ -52,6 +53,7 @@ from ._expansion import Budgeted, ask_for_room
 FLATTEST = 1e-12
 # A dual variable so near to an end of its box, relative to the box, is at that end: sums of steps are rounded.
 NEAR = 1e-12
+NONE = np.int64(-0x7FFFFFFFFFFFFFFF)  # below the order of every number
 
 
 @biased_record
@@ -77,6 +79,8 @@ class LASVMState(NamedTuple):
 class LASVMScratch(NamedTuple):
     common: Common
     row: KernelRow
+    up: np.ndarray  # (capacity,) in the order of g, as integers, where alpha may grow
+    down: np.ndarray  # (capacity,) in the order of -g, where it may shrink
 
 
 @dataclass
@@ -132,7 +136,8 @@ class LASVM(Budgeted, DualAlgorithm):
 
     def scratch(self, state: LASVMState, shape: Shape) -> LASVMScratch:
         shared = common(shape.width, shape.n_outputs, shape.dtype)
-        return LASVMScratch(shared, expansion.kernel_row(state.f))
+        up, down = (np.zeros(state.f.points.shape[1], np.int64) for _ in range(2))
+        return LASVMScratch(shared, expansion.kernel_row(state.f), up, down)
 
     def restore(self, arrays: dict[str, np.ndarray], shape: Shape) -> LASVMState:
         state: LASVMState = super().restore(arrays, shape)
@@ -168,18 +173,24 @@ class LASVM(Budgeted, DualAlgorithm):
 
 
 @inlined
-def extremes(state, but):
-    """The pair (i, j) that violates most, without slot `but`; -1 for one that there is not."""
-    dual, side, g = state.dual, state.side, state.gradient
-    i, j, most, least = -1, -1, -math.inf, math.inf
-    for s in range(state.f.size[()]):
+def extremes(state, but, scratch):
+    """The pair (i, j) that violates most, without slot `but`; -1 for one that there is not. Ensures: scratch.up and
+    scratch.down have the order of g and of -g where alpha may grow and shrink, NONE elsewhere.
+    """
+    dual, side, g, up, down = state.dual, state.side, state.gradient, scratch.up, scratch.down
+    n, highest, lowest, i, j = state.f.size[()], NONE, NONE, np.int64(0), np.int64(0)
+    for s in range(n):
+        order = in_order(g[s])
+        high, low = order if dual[s] < max(side[s], 0.0) else NONE, ~order if dual[s] > min(side[s], 0.0) else NONE
         if s == but:
-            continue
-        if g[s] > most and dual[s] < max(side[s], 0.0):
-            i, most = s, g[s]
-        if g[s] < least and dual[s] > min(side[s], 0.0):
-            j, least = s, g[s]
-    return i, j
+            high = low = NONE
+        up[s], down[s] = high, low
+        highest, lowest = high if high > highest else highest, low if low > lowest else lowest
+    for s in range(n):  # without a branch: how far the first one is from the end
+        left, none = np.int64(n - s), np.int64(0)
+        above, below = left if up[s] == highest else none, left if down[s] == lowest else none
+        i, j = above if above > i else i, below if below > j else j
+    return n - i if highest > NONE else -1, n - j if lowest > NONE else -1
 
 
 @inlined
@@ -225,18 +236,20 @@ def remove(state, s, row):
 
 @inlined
 def process(record, state, x, target, weight, scratch):
-    """Store x and step with it, where it is in a violating pair or the first one of its class."""
+    """Store x and step with it, where it is in a violating pair or the first one of its class; the pair that violates
+    most then.
+    """
     f, g, row, slopes = state.f, state.gradient, scratch.row, scratch.common.slope
     n = f.size[()]
-    i, j = extremes(state, -1)
+    i, j = extremes(state, -1, scratch)
     here = target - dot(state.dual[:n], row.values[:n])
     if i >= 0 and j >= 0:
         if not (here - g[j] if target > 0.0 else g[i] - here) > record.tolerance:
-            return
+            return i, j
     else:
         for s in range(n):
             if state.side[s] * target > 0.0:
-                return
+                return i, j
     own = expansion.own_value(record.kernel, x, row)
     slopes[0] = 0
     expansion.add(record.kernel, f, x, 1.0, slopes, row)
@@ -248,46 +261,63 @@ def process(record, state, x, target, weight, scratch):
         j = n
     if i >= 0 and j >= 0:
         move(state, i, j, -1.0)
+    return extremes(state, -1, scratch)
 
 
 @inlined
-def reprocess(record, state, row):
-    """Step on the worst pair and let go of what no pair would take; say whether there was one."""
+def reprocess(record, state, i, j, scratch):
+    """Step on (i, j), the worst pair, and let go of what no pair would take; say whether there was one."""
     g = state.gradient
-    i, j = extremes(state, -1)
     if i < 0 or j < 0:
         return False
     violating = g[i] - g[j] > record.tolerance
     if violating:
         move(state, i, j, -1.0)
-        i, j = extremes(state, -1)
+        i, j = extremes(state, -1, scratch)
     most, least = g[i], g[j]
     state.bias[()] = 0.5 * (most + least)
     if violating:
-        for s in range(state.f.size[()] - 1, -1, -1):
-            if state.dual[s] == 0.0 and (g[s] >= most if state.side[s] < 0.0 else g[s] <= least):
-                remove(state, s, row)
+        let_go(state, most, least, scratch)
     return violating
 
 
 @inlined
-def drop(state, row):
-    """Let go of a point whose dual variable is 0, or of the one farthest on the wrong side of its margin, whose dual
-    variable goes to others, those first that gain most. The last one of a class stays.
+def let_go(state, most, least, scratch):
+    """Remove points with alpha_s = 0 that are in no violating pair. Requires: `extremes`, of which these are the g."""
+    dual, up, down, place = state.dual, scratch.up, scratch.down, state.f.size[()] + 1
+    highest, lowest = in_order(least), ~in_order(most)
+    while place > 0:  # the last of those that are left, found without a branch
+        end, place = place - 1, np.int64(0)
+        for s in range(end):
+            idle = (dual[s] == 0.0) & (up[s] <= highest) & (down[s] <= lowest)
+            here = np.int64(s + 1) if idle else np.int64(0)
+            place = here if here > place else place
+        if place > 0:
+            remove(state, place - 1, scratch.row)
+
+
+@inlined
+def farthest(state, far):
+    """The slot of a point with alpha_s = 0, or else of the one of largest |g_s - b|; never of the last one of a class.
+    Of points that rounding alone tells apart the first.
     """
-    dual, side, g, b = state.dual, state.side, state.gradient, state.bias[()]
-    positive = 0
-    for r in range(state.f.size[()]):
-        positive += side[r] > 0.0
-    s, most = -1, -1.0
-    for r in range(state.f.size[()]):
-        if (positive if side[r] > 0.0 else state.f.size[()] - positive) == 1:
-            continue
-        far = abs(g[r] - b) if dual[r] != 0.0 else math.inf
-        if far > (1.0 + NEAR) * most:  # b is in the middle of two, and rounding is not to choose between them
-            s, most = r, far
+    dual, side, g, n, b = state.dual, state.side, state.gradient, state.f.size[()], state.bias[()]
+    above = np.int32(0)
+    for s in range(n):
+        above = np.int32(above + np.int32(side[s] > 0.0))
+    last = 1.0 if above == 1 else (-1.0 if above == n - 1 else 0.0)  # the class that has one
+    for s in range(n):
+        distance = abs(g[s] - b) if dual[s] != 0.0 else math.inf
+        far[s] = distance if side[s] * last <= 0.0 else -1.0
+    return first_from(far, n, (1.0 - NEAR) * largest(far, n))
+
+
+@inlined
+def drop(state, scratch):
+    """Let go of the farthest point; its dual variable goes to others, those first that gain most."""
+    dual, g, s = state.dual, state.gradient, farthest(state, scratch.row.ranks)
     while dual[s] != 0.0:
-        i, j = extremes(state, s)
+        i, j = extremes(state, s, scratch)
         if dual[s] > 0.0 and i >= 0:
             move(state, i, s, dual[s])
         elif dual[s] < 0.0 and j >= 0:
@@ -296,7 +326,7 @@ def drop(state, row):
             for r in range(state.f.size[()]):
                 g[r] += dual[s] * np.float64(state.gram[s, r])
             break
-    remove(state, s, row)
+    remove(state, s, scratch.row)
 
 
 @step.register(LASVMRecord)
@@ -308,12 +338,14 @@ def _(record, state, scratch, x, target, weight, scores):
     state.t[()] += 1
     if weight == 0.0:
         return loss
-    process(record, state, x, np.float64(target), weight, scratch)
-    for _ in range(record.reprocess):
-        if not reprocess(record, state, scratch.row):
+    i, j = process(record, state, x, np.float64(target), weight, scratch)
+    for again in range(record.reprocess):
+        if again > 0:
+            i, j = extremes(state, -1, scratch)
+        if not reprocess(record, state, i, j, scratch):
             break
     if record.grows == 1:
         ask_for_room(state.f, 1, scratch)
     elif expansion.full(state.f):
-        drop(state, scratch.row)
+        drop(state, scratch)
     return loss

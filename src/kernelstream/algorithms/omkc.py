@@ -9,13 +9,13 @@ update="stochastic" has kernel i learn from a row with probability (1 - delta) w
 kernels that are mostly wrong take up little room.
 
 Remarks. Of several classes a Perceptron votes for the one with its largest score, for none where all are equal. The
-kernels share one store of points, in which each has coefficients of its own: distances are computed once a row for all
-of them. So all kernels are functions of the same metric. The paper has no budget (budget=None); with one, a point
-chosen at random makes room, for all kernels, as RBP does. The paper's stochastic combination predicts by one kernel
-drawn by q; here the vote is always one of all. A sample weight is the size of the term, and the exponent of beta. On
-the data sets of docs/compared.md it earns its place nowhere, of those of docs/choosing.md on shuttle alone. RBP, one
-kernel on the same budget, makes a tenth more mistakes in less than half the time; BSGD-M, one kernel on fewer points,
-makes fewer on 11 of 16 sets in three quarters of the time.
+kernels share one store of points, in which each has coefficients of its own: each metric is computed once a row for
+all kernels that are functions of it. The paper's are (x'z)^p, p = 1, 2, 3, and 13 Gaussians of sigma 2^-6 to 2^6. It
+has no budget (budget=None); with one, a point chosen at random makes room, for all kernels, as RBP does. The paper's
+stochastic combination predicts by one kernel drawn by q; here the vote is always one of all. A sample weight is the
+size of the term, and the exponent of beta. On the data sets of docs/compared.md it earns its place nowhere, of those of
+docs/choosing.md on shuttle alone. RBP, one kernel on the same budget, makes a tenth more mistakes in less than half the
+time; BSGD-M, one kernel on fewer points, makes fewer on 11 of 16 sets in three quarters of the time.
 
 Symbols: m n_kernels, beta discount, delta smoothing, B budget.
 """
@@ -30,13 +30,14 @@ from ..engine import Algorithm, Shape, evaluate, step
 from ..engine.state import Limits, tally
 from ..kernels import KernelRecord, Linear
 from ..losses import LossRecord, PerceptronLoss, any_slope, slope, too_long
-from ..numerics import expansion, rng
+from ..numerics import expansion, programme, rng
 from ..numerics.budgets import random_slot
 from ..numerics.combining import Weighed, find_weights, learn_losses, mean_said, merged
 from ..numerics.compile import call_for_effect, inlined
 from ..numerics.expansion import Expansion, dot
 from ..numerics.gram import gram_matrix
 from ..numerics.projection import chosen
+from ..numerics.tiles import ALONE, four_rows
 from ..parameters import fraction, one_of
 from ..tasks import BINARY, MULTICLASS
 from ._expansion import Budgeted, ExpansionScratch, ask_for_room, weighted_sum
@@ -46,7 +47,9 @@ DETERMINISTIC, STOCHASTIC = "deterministic", "stochastic"
 
 
 class OMKCRecord(NamedTuple):
-    kernel: KernelRecord  # whose values are those of the metric
+    kernel: KernelRecord  # whose values are those of the metric, the lowest where there are several
+    several: programme.Metrics
+    metrics: np.ndarray  # (P,)
     formulas: np.ndarray  # (P,) addresses
     constants: np.ndarray  # of all formulas, one after the other
     ends: np.ndarray  # (P + 1,) where each begins and ends
@@ -67,6 +70,7 @@ class OMKCState(NamedTuple):
 class OMKCScratch(NamedTuple):
     common: Any
     row: Any
+    metrics: np.ndarray  # (3, capacity) where there are several
     values: np.ndarray  # (capacity,) of one kernel
     said: np.ndarray  # (P, K)
     votes: np.ndarray  # (P, K)
@@ -102,27 +106,32 @@ class OMKC(ManyKernels, Budgeted):
         super().check()
         fraction(discount=self.discount, smoothing=self.smoothing)
         one_of((DETERMINISTIC, STOCHASTIC), update=self.update)
-        metrics = {single.metric for kernel in self.kernels for single in kernel.single_parts}
-        if len(metrics) > 1:
-            called = ", ".join(dict.fromkeys(kernel.called for kernel in self.kernels))
-            raise ValueError(
-                f"{called} are functions of {len(metrics)} metrics, and OMKC computes one for all kernels. Gaussian, "
-                "Cauchy and Matern go together, or Linear, Polynomial and Sigmoid, or Laplacian alone."
-            )
+        for kernel in self.kernels:
+            if len({single.metric for single in kernel.single_parts}) > 1:
+                raise ValueError(
+                    f"{kernel.called} is a function of several metrics, and each kernel of OMKC is one of a single "
+                    "metric. Give its parts as candidates."
+                )
+
+    @property
+    def metrics(self) -> list[int]:
+        """What each kernel is a function of."""
+        return [kernel.metric for kernel in self.kernels]
 
     def losses(self, task: str) -> tuple[str, ...]:
         return ("perceptron",)
 
     def lower(self, task: str, dtype: Any) -> OMKCRecord:
         records = [kernel.lower(dtype) for kernel in self.kernels]
-        first = records[0]
-        metric = Linear().lower(dtype)._replace(metric=first.metric, four=first.four, column=first.column)
+        metric, together = min(self.metrics), programme.several_metrics(set(self.metrics), dtype)
+        four, column = four_rows(metric, dtype) if together.bits == 0 else (ALONE, ALONE)
+        shared = Linear().lower(dtype)._replace(metric=metric, four=four, column=column)
         formulas = np.array([record.formula for record in records], np.int64)
         ends = np.cumsum([0, *(len(record.constants) for record in records)])
         constants = np.concatenate([record.constants for record in records])
         loss, stochastic = PerceptronLoss().lower(task, dtype), int(self.update == STOCHASTIC)
         numbers = -math.log(self.discount), float(self.smoothing), stochastic, int(self.bounded)
-        return OMKCRecord(metric, formulas, constants, ends, loss, *numbers)
+        return OMKCRecord(shared, together, np.array(self.metrics), formulas, constants, ends, loss, *numbers)
 
     # The state.
 
@@ -141,8 +150,8 @@ class OMKC(ManyKernels, Budgeted):
             np.zeros(P),
             np.zeros(P),
         )
-        room = np.zeros((0, 0))
-        return OMKCScratch(shared.common, shared.row, values, said, votes, slopes, g, losses, w, room)
+        room, metrics = np.zeros((0, 0)), np.zeros((3, state.f.points.shape[1]), dtype)
+        return OMKCScratch(shared.common, shared.row, metrics, values, said, votes, slopes, g, losses, w, room)
 
     def grow(self, state: OMKCState, shape: Shape) -> OMKCState:
         grown: OMKCState = super().grow(state, shape._replace(n_outputs=len(self.kernels) * shape.n_outputs))
@@ -204,11 +213,15 @@ def vote(said, votes):
 def _(record, state, scratch, x, scores):
     f, row, said, n = state.f, scratch.row, scratch.said, state.f.size[()]
     P, K = said.shape
-    expansion.find_values(record.kernel, f, x, row)
+    one = record.several.bits == 0
+    if one:
+        expansion.find_values(record.kernel, f, x, row)
+    else:
+        programme.find_metrics(record.several, f, x, row, scratch.metrics)
     for p in range(P):
-        values = scratch.values[:n]
+        values, given = scratch.values[:n], row.values if one else scratch.metrics[record.metrics[p]]
         for i in range(n):
-            values[i] = row.values[i]
+            values[i] = given[i]
         call_for_effect(record.formulas[p], record.constants[record.ends[p] : record.ends[p + 1]], values)
         for k in range(K):
             said[p, k] = dot(f.coef[k * P + p, :n], values)

@@ -35,6 +35,13 @@ def oldest_slot(oldest, n):
     return slot
 
 
+@inlined
+def in_order(value):
+    """An integer for a number in float64, in the same order; 0 and -0 have one."""
+    bits = np.float64(value + 0.0).view(np.int64)
+    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
 def _largest_single(values, n):
     bits, top = values.view(np.int32), np.int32(-0x7FFFFFFF)
     for i in range(n):
@@ -92,24 +99,29 @@ def any_above(values, n, border):
 
 
 @compiled
-def first_largest(values, n):
-    """The place of the largest of the first n > 0 values, the first of equals; some place below n where one is NaN."""
-    top = largest(values, n)
-    place = 0
+def first_from(values, n, border):
+    """The place of the first of n > 0 values that is no less than the border; some place below n where none is."""
+    least, place = values.dtype.type(border), 0
     while place + PIECE < n:
         piece = values[place : place + PIECE]
         found = np.int32(0)
         for i in range(PIECE):
-            found = np.int32(found | np.int32(piece[i] == top))
+            found = np.int32(found | np.int32(piece[i] >= least))
         if found != 0:
             break
         place += PIECE
     piece = values[place : min(place + PIECE, n)]
-    left = np.int32(0)  # places from the largest on, to the end of a piece
+    left = np.int32(0)  # places from the first on, to the end of a piece
     for i in range(piece.shape[0]):
-        here = np.int32(PIECE - i) if piece[i] == top else np.int32(0)
+        here = np.int32(PIECE - i) if piece[i] >= least else np.int32(0)
         left = here if here > left else left
     return min(place + PIECE - left, n - 1)
+
+
+@inlined
+def first_largest(values, n):
+    """The place of the largest of the first n > 0 values, the first of equals; some place below n where one is NaN."""
+    return first_from(values, n, largest(values, n))
 
 
 @inlined

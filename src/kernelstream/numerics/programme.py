@@ -14,7 +14,7 @@ Where all parts have one metric, a sum is a formula on it. Where they have sever
 points are read.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -98,32 +98,63 @@ def formula(constants: Any, row: Any) -> None:
             some[j] = stack[0, j]
 
 
+@inlined
+def _find(bits, indices, values, points, norms, first, own, metrics, at, n, wide):
+    """metrics[one, at + j] = the metric `one` of x and point first + j, j < n, for those that are named in `bits`."""
+    for one in range(3):
+        if bits >> one & 1 == 0:
+            continue
+        for j in range(n):
+            own[j] = 0.0 if one == MANHATTAN else norms[first + j]
+        if one == MANHATTAN and indices.shape[0] < points.shape[0]:
+            for p in range(points.shape[0]):
+                z = points[p, first : first + n]
+                for j in range(n):
+                    own[j] += np.float64(abs(z[j]))
+        metric_tile(one, indices, values, points, own[:n], first, metrics[one, at : at + n], wide)
+
+
 def _tile(metric, formula, programme, indices, values, points, norms, lo, row, wide):
     """As `tiles._kernel_tile`, from several metrics."""
     metrics, stack, own = _metrics(row), _stack(row), _norms(wide)[0]
-    d, bits = points.shape[0], int(programme[1])
     for first in range(lo, lo + row.shape[0], FEW):
         some = row[first - lo : min(first - lo + FEW, row.shape[0])]
         n = some.shape[0]
-        for one in range(3):
-            if bits >> one & 1 == 0:
-                continue
-            for j in range(n):
-                own[j] = 0.0 if one == MANHATTAN else norms[first + j]
-            if one == MANHATTAN and indices.shape[0] < d:
-                for p in range(d):
-                    z = points[p, first : first + n]
-                    for j in range(n):
-                        own[j] += np.float64(abs(z[j]))
-            metric_tile(one, indices, values, points, own[:n], first, metrics[one, :n], wide)
+        _find(int(programme[1]), indices, values, points, norms, first, own, metrics, 0, n, wide)
         _compute(programme, metrics, n, stack)
         for j in range(n):
             some[j] = stack[0, j]
 
 
+def _several(bits, indices, values, points, norms, size, metrics, wide):
+    own = _norms(wide)[0]
+    for first in range(0, size, FEW):
+        _find(bits, indices, values, points, norms, first, own, metrics, first, min(FEW, size - first), wide)
+
+
 _TILE = Pointer(_tile, TILE_ARGUMENTS, value=False)
+_SEVERAL = Pointer(_several, "ixrmwimw", value=False)
 
 
 def one_row(dtype: Any) -> int:
     """Address of what takes a row alone where parts have several metrics."""
     return _TILE.address(dtype)
+
+
+class Metrics(NamedTuple):
+    """Metrics that are computed side by side, for kernels of several; as a record."""
+
+    bits: int  # 0 where there is one alone
+    address: int
+
+
+def several_metrics(metrics: set[int], dtype: Any) -> Metrics:
+    bits = sum(1 << one for one in metrics) if len(metrics) > 1 else 0
+    return Metrics(bits, _SEVERAL.address(dtype))
+
+
+@inlined
+def find_metrics(several, f, x, row, metrics):
+    """metrics[one, i] = the metric `one` of x and point i of f. Requires: f.norms are squares."""
+    given = x.indices, x.values, f.points, f.norms
+    call_for_effect(several.address, several.bits, *given, f.size[()], metrics, row.wide)
