@@ -65,6 +65,7 @@ LONG = (
     "test_benchmarks.py::test_every_floor_runs*",
     "test_benchmarks.py::test_floors_of_sparse_rows_run*",
     "test_bogd.py::test_the_variants_obey_the_laws*",
+    "test_checkpoints.py::test_an_entry_that_no_run_has_written*-1[]]",
     "test_cli.py::test_the_demo_writes_where_it_is_told",
     "test_commands.py::test_six_learners_take_hardly_more_than_their_learning_times",
     "test_compile.py::test_a_changed_callee_in_another_file_is_compiled_anew",

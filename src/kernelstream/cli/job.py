@@ -26,6 +26,7 @@ from ..report.inside import inside
 from ..report.live import ProgressLine
 from ..sources import LabelledBlock, ReadAhead, Shuffled, Source
 from ..sources.survey import Survey
+from ..tasks import MULTICLASS
 from .looking import looked, refuse_a_second_pass, say
 from .options import Reading
 from .others import knows_its_classes, other
@@ -71,6 +72,8 @@ class Kept(NamedTuple):
         with files.named(self.path):
             check_standing(header["run"])
             found = Survey.from_json(header.get("survey"), model.task)
+            grows = found.grow_classes and MULTICLASS in model.algorithm.tasks
+            agree("grow_classes", model.grow_classes, grows, "survey")
             agree("survey.sparse", found.sparse, model.grow_features, "grow_features")
             return _Resumed(model, header["run"], found)
 

@@ -1,5 +1,6 @@
 """What a checkpoint says of a run that goes on: the form of it, and what must agree in it, whoever wrote it."""
 
+import json
 from typing import Any
 
 from ..forms import Form, agree, by_name, each, every, label, nothing_or, number, record, row, text, whole
@@ -11,6 +12,7 @@ def _anything(value: Any, place: str) -> None:
     """What a source wrote of its place, which it reads itself."""
 
 
+_SETTINGS = {"window", "alpha", "level"}  # of metrics
 _SECONDS = number(0.0)
 _VALUES = each(nothing_or(number()))
 _POINT = record(
@@ -50,6 +52,7 @@ def check_standing(state: Any) -> None:
     if marks[-1:] == [rows]:
         agree("run.last", state["last"], state["checkpoints"][-1], "the checkpoint after as many rows")
     names = list(state["metrics"])
+    agree("run.window", list(state["window"]), names, "run.metrics")
     for i, one in enumerate(state["checkpoints"]):
         for kind in ("metrics", "window"):
             agree(f"run.checkpoints.{i}.{kind}", list(one[kind]), names, "run.metrics")
@@ -65,10 +68,15 @@ def restored(metric: Metric, kind: str, state: dict[str, Any], classes: list[Any
     kind: "metrics", over all rows, or "window", since a checkpoint. classes: of the task by now
     """
     rows, place = state["rows"], f"run.{kind}.{metric.name}"
+    saved, own = state[kind][metric.name], metric.state()
+    for setting in _SETTINGS & own.keys():
+        agree(f"{place}.{setting}", saved.get(setting), own[setting], "the metric that was asked for")
     try:
-        metric.restore(state[kind][metric.name])
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        metric.restore(saved)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"its {place} is nothing that a run can have left ({error})") from None
+    if json.dumps(metric.state(), sort_keys=True) != json.dumps(saved, sort_keys=True):
+        raise ValueError(f"its {place} is not as such a metric is written")
     since = [0, *(one["rows"] for one in state["checkpoints"])] if kind == "window" else [0]
     if metric.n not in [rows - start for start in since]:
         raise ValueError(f"its {place} is of {metric.n} rows, where the run has shown {rows}")

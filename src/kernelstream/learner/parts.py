@@ -82,6 +82,7 @@ def from_parts(cls: "type[Learner]", header: dict[str, Any], arrays: dict[str, n
         on_drift=on_drift,
     )
     learner.grow_features, learner._heads = header["grow_features"], header.get("heads") or []
+    agree("opening", header["opening"], bool(files.part(arrays, "opening")), "what there is of its first rows")
     strange = [name for name in arrays if name.partition(".")[0] not in PARTS]
     if strange:
         raise ValueError(f"it holds an array {strange[0]!r}, which is of no part of a learner")

@@ -102,7 +102,7 @@ class R2(MSE):
 
     def restore(self, state: dict[str, Any]) -> Self:
         self._moments = np.array([float.fromhex(m) for m in state["moments"]])
-        if self._moments.shape != (2,) or self._moments[1] < 0.0:
+        if self._moments.shape != (2,) or not (np.isfinite(self._moments).all() and self._moments[1] >= 0.0):
             raise ValueError(f"a state of {self.name} has the moments {self._moments.tolist()}")
         return super().restore(state)
 
