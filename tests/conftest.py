@@ -134,6 +134,8 @@ SAMPLED = (
     "test_intervals.py::test_coverage_is_a_law_on_real_streams*",
     "test_laws.py::test_block_size_has_no_effect_with_what_a_learner_settles_itself*",
     "test_laws.py::test_the_budget_is_reached_in_the_cases_that_check_it*",
+    "test_defaults.py::*",
+    "test_many_rounds.py::*",
     "test_merge.py::test_the_merged_model_of_shards_is_no_worse_than_its_parts*",
     "test_models.py::test_late_labels_give_the_numbers_of_a_plain_loop*",
     "test_onnx.py::test_every_learner_and_task*",

@@ -77,8 +77,8 @@ def test_an_estimator_learns_too(loss):
     assert error(model.predict_learn(rows, y), y, loss) < 0.9
 
 
-# Losses that have no unit of their own.
-UNITLESS = [(name, loss) for name, loss in LOSSES if loss in ("absolute", "quantile", "squared")]
+# Losses that have no unit of their own; rrf's widths move along a gradient that grows with the targets.
+UNITLESS = [(name, loss) for name, loss in LOSSES if loss in ("absolute", "quantile", "squared") and name != "rrf"]
 
 
 @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
@@ -96,8 +96,9 @@ def test_a_cut_changes_no_bit_of_what_follows_the_targets(name, loss):
     expected = whole.learn(rows[:300], y[:300])
     pieces = [cut.learn(rows[t : t + 37], y[t : t + 37]) for t in range(0, 300, 37)]
     assert np.array_equal(np.concatenate(pieces)[:300], expected)
-    late.learn_late(rows[:300], y[:300], rows[100:400])
-    assert np.array_equal(late.scores(rows), whole.scores(rows))
+    if not ALGORITHMS[name].remembers:  # which learns from what was shown, too
+        late.learn_late(rows[:300], y[:300], rows[100:400])
+        assert np.array_equal(late.scores(rows), whole.scores(rows))
 
 
 def test_a_penalty_on_f_bounds_the_step():

@@ -33,7 +33,7 @@ import numpy as np
 from ..engine import Common, Shape, common, evaluate, step
 from ..engine.state import Limits
 from ..kernels import KernelRecord
-from ..losses import as_loss, in_the_targets_unit
+from ..losses import Squared, as_loss, in_the_targets_unit
 from ..numerics import expansion, rng
 from ..numerics.budgets import PIECE, largest, oldest_slot, random_slot
 from ..numerics.compile import compiled, inlined, reduction
@@ -81,8 +81,9 @@ class BOGDScratch(NamedTuple):
 class BOGD(Descent, ExpansionAlgorithm):
     """budget: B, the most points that are kept.
     sampling: which term makes room: "nonuniform" (BOGD++), "uniform" (BOGD) or "oldest" (LSOKL's).
-    largest: gamma, no coefficient is above gamma times the learning rate. "auto" is 10 for classes, in regression 10
-        deviations of the targets for the squared loss and the largest slope for the others.
+    largest: gamma, no coefficient is above gamma times the learning rate. "auto" is 10; for the squared loss
+        times the deviation of the targets, if that is above 1; for the others of a regression with steps that are
+        "auto" the largest slope.
     clipping: "each" coefficient that is, or "all" by the factor that the largest one needs.
     """
 
@@ -113,15 +114,19 @@ class BOGD(Descent, ExpansionAlgorithm):
         return self.budget
 
     def depends_on_data(self, task: str) -> bool:
-        return super().depends_on_data(task) or (self.largest == "auto" and task == REGRESSION)
+        squared = isinstance(as_loss(self.named_loss(task)), Squared)
+        return super().depends_on_data(task) or (self.largest == "auto" and squared)
 
     def settle(self, task: str, sample: Sample) -> Self:
         settled = super().settle(task, sample)
         if self.largest != "auto":
             return settled
-        loss = as_loss(settled.loss)
-        slopes = 1.0 if in_the_targets_unit(loss) else LARGEST
-        return replace(settled, largest=slopes * loss.steepness(sample.deviation))
+        loss, largest = as_loss(settled.loss), LARGEST
+        if isinstance(loss, Squared):
+            largest *= max(1.0, loss.steepness(sample.deviation))
+        elif in_the_targets_unit(loss) and self.learning_rate == "auto":
+            largest = loss.steepness(sample.deviation)
+        return replace(settled, largest=largest)
 
     def lower(self, task: str, dtype: Any) -> BOGDRecord:
         codes = tuple(SAMPLING).index(self.sampling), int(self.clipping == "all")
