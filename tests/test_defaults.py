@@ -116,3 +116,15 @@ def test_a_step_along_a_slope_that_is_bounded_late_is_that_of_the_square(delta, 
     learner = Learner(make("ogd", loss=Huber(delta)), Regression())
     learner.learn(rows, y)
     np.testing.assert_allclose(learner.settled.learning_rate, rate, rtol=0.1)
+
+
+def test_targets_of_no_weight_have_no_part_in_the_unit():
+    rows, y = rows_of("diabetes")
+    weights = (np.arange(300) % 2).astype(float)
+    told = np.where(weights > 0.0, y[:300], 1e9)
+    rates = []
+    for targets in (y[:300], told):
+        learner = Learner(make("ogd", loss="absolute"), Regression())
+        learner.learn(rows[:300], targets, weights)
+        rates.append(learner.settled.learning_rate)
+    assert rates[0] == rates[1]

@@ -151,7 +151,8 @@ def test_neither_the_cut_nor_a_file_nor_single_rows_change_a_bit(tmp_path, scali
 
 def test_rows_of_no_weight_tell_nothing():
     X, y = regression()
-    some, all_rows = (Learner(make("rbp", kernel=Gaussian(gamma=1.0)), Regression()) for _ in range(2))
+    spec = make("rbp", kernel=Gaussian(gamma=1.0), learning_rate=1.0)
+    some, all_rows = (Learner(spec, Regression()) for _ in range(2))
     some.learn(X[:200], y[:200])
     all_rows.learn(X[:200], y[:200])
     all_rows.learn(X[200:], y[200:], np.zeros(200))

@@ -20,6 +20,7 @@ from ..tasks import BINARY, MULTICLASS
 from ._features import FeatureState, Mapped
 
 FULL, DIAGONAL = "full", "diagonal"
+LONGEST = 1e15  # what a step may change a weight by; its square is what it may change the covariance by
 
 
 class ConfidentState(NamedTuple):
@@ -120,10 +121,7 @@ def hear(record, state, scratch, x, target, weight, scores):
     """The loss of a row, whether it is heard, and then z'Sz. Ensures: the loss's slope in the scratch."""
     g = scratch.common.slope
     loss = slope(record.loss, target, scores, g)
-    if not np.isfinite(loss):
-        return loss, False, 0.0
-    state.t[()] += 1
-    if weight > 0.0 and any_slope(g):
+    if np.isfinite(loss) and weight > 0.0 and any_slope(g):
         return loss, True, spread_of_row(state, scratch, x.place)
     return loss, False, 0.0
 
@@ -139,10 +137,19 @@ def spread_of_row(state, scratch, place):
 
 @inlined
 def learn_confidently(state, scratch, b):
-    """W = W + c u', S = S - b u u', with c and u = Sz in the scratch."""
+    """W = W + c u', S = S - b u u', with c and u = Sz in the scratch; False, and nothing, where that is too far."""
+    u, reach = scratch.u, 0.0
+    for j in range(u.shape[0]):
+        reach = max(reach, abs(u[j]))
+    if not b * reach * reach <= LONGEST * LONGEST:
+        return False
     for k in range(scratch.c.shape[0]):
-        c, w, u = scratch.c[k], state.weights[k], scratch.u
+        if not abs(scratch.c[k]) * reach <= LONGEST:
+            return False
+    for k in range(scratch.c.shape[0]):
+        c, w = scratch.c[k], state.weights[k]
         if c != 0.0:
             for j in range(w.shape[0]):
                 w[j] += c * u[j]
-    learn_spread(state.covariance, scratch.u, b)
+    learn_spread(state.covariance, u, b)
+    return True

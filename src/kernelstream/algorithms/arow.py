@@ -51,5 +51,8 @@ def _(record, state, scratch, x, target, weight, scores):
             outputs += np.float64(g[k]) * np.float64(g[k])
         for k in range(g.shape[0]):
             scratch.c[k] = -loss * np.float64(g[k]) / (outputs * v + r)
-        learn_confidently(state, scratch, 1.0 / (v + r))
+        if not learn_confidently(state, scratch, 1.0 / (v + r)):
+            return np.nan
+    if np.isfinite(loss):
+        state.t[()] += 1
     return loss

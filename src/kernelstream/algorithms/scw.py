@@ -29,10 +29,8 @@ from ..losses import LossRecord, Margin, any_slope, slope
 from ..numerics.compile import inlined
 from ..numerics.normal import normal_quantiles
 from ..parameters import one_of, positive
-from ._confidence import Confident, learn_confidently, spread_of_row
+from ._confidence import LONGEST, Confident, learn_confidently, spread_of_row
 from ._features import on_features
-
-LONGEST = 1e15  # what a step may change a score by
 
 
 @on_features
@@ -110,10 +108,9 @@ def _(record, state, scratch, x, target, weight, scores):
             alpha = step_length(record, m, v, record.aggressiveness * weight)
             root = 0.5 * (math.sqrt(alpha * alpha * v * v * phi * phi + 4.0 * v) - alpha * v * phi)
             b = alpha * phi / (root + own * alpha * phi)
-            if not (np.isfinite(b) and alpha * own <= LONGEST):
-                return np.nan
             for k in range(g.shape[0]):
                 c[k] = -alpha * np.float64(g[k])
-            learn_confidently(state, scratch, b)
+            if not (alpha * own <= LONGEST and learn_confidently(state, scratch, b)):
+                return np.nan
     state.t[()] += 1
     return loss

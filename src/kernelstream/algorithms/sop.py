@@ -52,5 +52,8 @@ def _(record, state, scratch, x, target, weight, scores):
         b = 1.0 / (v + 1.0 / weight)
         for k in range(g.shape[0]):
             scratch.c[k] = -b * (np.float64(g[k]) + np.float64(scores[k]))
-        learn_confidently(state, scratch, b)
+        if not learn_confidently(state, scratch, b):
+            return np.nan
+    if np.isfinite(loss):
+        state.t[()] += 1
     return loss

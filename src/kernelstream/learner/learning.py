@@ -192,7 +192,9 @@ def _settle(learner: "Learner") -> None:
     shape = learner._runner.shape
     blocks = [known(learner, *to_block(X, learner.dtype)) for X, *_ in parts]
     scaled = [inputs.targets.known(targets[:, None])[:, 0] for _, targets, _ in parts]
-    spec = learner.algorithm.settle(learner.task.name, sample_of(blocks, shape.width, np.concatenate(scaled)))
+    given, weights = np.concatenate(scaled), np.concatenate([weights for *_, weights in parts])
+    heard = given[weights > 0.0] if weights.any() else given
+    spec = learner.algorithm.settle(learner.task.name, sample_of(blocks, shape.width, heard))
     fresh = Runner(spec, learner.task.name, spec.init(shape), shape, learner.sharing)
     for block, targets, (*_, weights) in zip(blocks, scaled, parts, strict=True):
         fresh.learn(examples_of(learner, block, targets, weights), learner.threads or DEFAULT_THREADS)
