@@ -40,8 +40,8 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "bytecode"))
 
-# What tests write lies in memory where there is plenty of it: they end processes, never the machine, and would wait for
-# the disk a tenth of their time.
+# What tests write lies in memory where there is plenty of it: they end processes, never the machine, and a file that is
+# written over, or made sure of, waits for a disk 2 to 7 ms.
 MEMORY = Path("/dev/shm")
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 8 * 2**30:
     os.environ["TMPDIR"] = str(MEMORY)
