@@ -96,7 +96,7 @@ class OnlineKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def drifts_(self) -> list[Any]:
-        """What was found of drift, the newest thousand `Drift`s; of several targets a list of each one's."""
+        """What was found of drift, the newest thousand, each a `Drift`; of several targets a list of each one's."""
         return self._fitted().drifts
 
     @property

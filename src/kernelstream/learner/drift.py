@@ -97,7 +97,7 @@ class Plan(NamedTuple):
 def plan_of(drift: Any, on_drift: str = WARN) -> Plan | None:
     """What `drift` and `on_drift` stand for; None: nothing.
 
-    drift: names such as ``"adwin"`` or ``"kswin:on=price,alpha=0.001"``, detectors of River's, `Watch`es; one, or
+    drift: names such as ``"adwin"`` or ``"kswin:on=price,alpha=0.001"``, detectors of River's, or a `Watch`; one, or
         several. on_drift: "warn", "restart", or "forget", also with the number of rows that stay, ``"forget:500"``.
     """
     word, colon, number = on_drift.partition(":")

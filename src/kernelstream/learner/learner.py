@@ -77,7 +77,7 @@ class Learner:
     ----------
     losses : the loss of each row of the newest block that was learned, from before it was learned
     task, columns, waiting : what it learns, the names that it knows, the rows that wait
-    drifts : what was found of drift, the newest thousand `Drift`s
+    drifts : what was found of drift, the newest thousand, each a `Drift`
 
     Examples
     --------

@@ -91,7 +91,7 @@ class LibsvmSource(FileSource):
 
     @property
     def encoding(self) -> Any:
-        """Which feature is which column, where that is not its index: a JSON value."""
+        """A JSON value that tells which feature is which column, where that is not its index."""
         return None if self._columns is None else self._columns.to_json()
 
     @property

@@ -57,7 +57,7 @@ class TableSource(FileSource):
 
     @property
     def encoding(self) -> dict[str, Any] | None:
-        """Which feature each category is, as far as the newest pass has seen: a JSON value. None when none are."""
+        """A JSON value that tells which feature each category is, as far as the newest pass has seen; None without any."""
         return None if self._encoder is None else self._encoder.encoding()
 
     @property
