@@ -57,7 +57,7 @@ class TableSource(FileSource):
 
     @property
     def encoding(self) -> dict[str, Any] | None:
-        """A JSON value that tells which feature each category is, as far as the newest pass has seen; None without any."""
+        """A JSON value that tells which feature each category is, as the newest pass has seen it; None without any."""
         return None if self._encoder is None else self._encoder.encoding()
 
     @property
